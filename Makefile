@@ -1,0 +1,37 @@
+# Everything sets itself up: `make demo` and `make test` need Python 3.11 or newer, make, and a package index.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: demo test test-slow lint docs bench clean
+
+demo: $(VENV)/.ready
+	$(RUN)/antiphon demo
+
+test: $(VENV)/.ready
+	$(RUN)/python -m pytest -m "not slow" -n 2
+
+test-slow: $(VENV)/.ready
+	$(RUN)/python -m pytest -m slow
+
+lint: $(VENV)/.ready
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/mypy
+
+docs: $(VENV)/.ready
+	$(RUN)/python -m antiphon.config.document > docs/config.md
+
+bench: $(VENV)/.ready
+	$(RUN)/python bench/training.py
+	$(RUN)/python bench/memory.py
+
+# The environment is made anew when a version changes, and only then.
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: -c constraints.txt torch==2.13.0
+	$(RUN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) antiphon-demo build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,22 @@
+"""Antiphon: give it pairs, and it gives you a model that you can run, look into, compare and serve."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from antiphon.api import Model, load, train
+    from antiphon.errors import AntiphonError
+
+__all__ = ["AntiphonError", "Model", "load", "train"]
+
+
+def __getattr__(name: str) -> Any:
+    # Torch takes a second to import; `antiphon --help` has half of one.
+    if name == "AntiphonError":
+        from antiphon.errors import AntiphonError
+
+        return AntiphonError
+    if name in __all__:
+        from antiphon import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'antiphon' has no attribute {name!r}")

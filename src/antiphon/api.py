@@ -1,0 +1,127 @@
+"""Antiphon from Python: `train`, `load`, and a model that answers."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from antiphon.config.schema import Search
+from antiphon.config.toml import load_run, with_search
+from antiphon.data.store import PairStore
+from antiphon.evaluate import metrics
+from antiphon.evaluate.metrics import Score
+from antiphon.pipeline import Answer, Pipeline
+from antiphon.show.heatmap import Picture
+from antiphon.store import load_folder
+
+
+class Model:
+    """A trained model: text in, text out."""
+
+    def __init__(self, pipeline: Pipeline, report: Mapping[str, Any]) -> None:
+        self.pipeline, self.report = pipeline, report
+
+    def __call__(self, text: str) -> str:
+        """The best answer to one text."""
+        return self.pipeline.answer([text])[0][0].text
+
+    def predict(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int | None = None,
+        n_best: int | None = None,
+        length_exponent: float | None = None,
+        sample: bool | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int | None = None,
+    ) -> list[list[Answer]]:
+        """The best answers to each text, best first; what is not given is as the model's [search] says."""
+        changes = {
+            "beam": beam, "n_best": n_best, "length_exponent": length_exponent, "sample": sample,
+            "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed,
+        }  # fmt: skip
+        return self.pipeline.answer(texts, self.search(changes))
+
+    def search(self, changes: Mapping[str, Any]) -> Search:
+        """The model's own [search] with these keys changed; None leaves a key as it is."""
+        return with_search(
+            self.pipeline.run.search, {key: value for key, value in changes.items() if value is not None}
+        )
+
+    def evaluate(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        tokenize: metrics.Tokens = "13a",
+        lowercase: bool = False,
+        search: Search | None = None,
+        tell: Callable[[int], None] | None = None,
+    ) -> list[Score]:
+        """Answers the sources and scores them against the targets; perplexity is found without answering."""
+        sources, targets = map(list, zip(*pairs, strict=True))
+        answers = [found[0].text for found in self.pipeline.answer(sources, search, tell=tell)]
+        return [
+            metrics.bleu(answers, targets, tokenize, lowercase),
+            metrics.chrf(answers, targets, lowercase),
+            metrics.ter(answers, targets, lowercase),
+            metrics.exact_match(answers, targets, lowercase),
+            metrics.token_accuracy(answers, targets, lowercase),
+            metrics.word_error_rate(answers, targets, lowercase=lowercase),
+            self.perplexity(sources, targets),
+        ]
+
+    def perplexity(self, sources: Sequence[str], targets: Sequence[str]) -> Score:
+        encoded = [
+            (self.pipeline.source.encode(source), self.pipeline.target.encode(target))
+            for source, target in zip(sources, targets, strict=True)
+        ]
+        parts = list(self.pipeline.losses(PairStore.of(encoded)))
+        unit = self.pipeline.run.data.target_tokenizer.kind
+        return metrics.perplexity(sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts), unit)
+
+    def show(self, text: str, expected: str | None = None) -> Picture:
+        """Where the model looked while it answered, ready to be drawn by `antiphon.show.heatmap`."""
+        answer = self.pipeline.answer([text])[0][0]
+        looked = self.pipeline.look(text, answer)
+        if not looked.weights_HTS:
+            weights_TS = np.zeros((len(looked.target), len(looked.source)))
+        else:
+            weights_TS = looked.weights_HTS[-1].mean(0).numpy()
+        return Picture(looked.source, looked.target, weights_TS, answer.text, text, answer.text, expected)
+
+
+def load(folder: str | Path) -> Model:
+    """The model in a folder that `train` wrote; a damaged or foreign folder is refused."""
+    loaded = load_folder(Path(folder))
+    return Model(Pipeline(loaded.model, loaded.source, loaded.target, loaded.run), loaded.report)
+
+
+def train(
+    run: str | Path | None = None,
+    *,
+    recipe: str | None = None,
+    data: Mapping[str, Any] | None = None,
+    sets: Sequence[str] = (),
+    out: str | Path | None = None,
+    fresh: bool = False,
+    quiet: bool = False,
+) -> Model:
+    """Train, or go on training: `antiphon.train(recipe="rnnsearch", data={"train": "pairs.tsv"}, out="runs/x")`.
+
+    `data` are the keys of [data]; `sets` are strings such as "train.max_steps=2000", as after `--set`.
+    """
+    from antiphon.training.loop import train as train_run
+
+    path = None if run is None else Path(run)
+    chosen = load_run(path, recipe, {"data": dict(data or {})}, sets)
+    folder = Path(out) if out is not None else default_out(path, recipe)
+    train_run(chosen, folder, fresh, None if quiet else Console())
+    return load(folder)
+
+
+def default_out(run: Path | None, recipe: str | None) -> Path:
+    return Path("runs") / (run.stem if run is not None else recipe or "run")

@@ -1,0 +1,33 @@
+"""What passes from the half that reads to the half that writes, and what is prepared of it once a sentence.
+
+B batch · S source places · M width of the memory · A width of the keys · L layers
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What the encoder leaves behind. Nothing else passes between the two halves."""
+
+    states_BSM: Tensor
+    mask_BS: Tensor  # True where there is a real position
+    summary_BM: Tensor  # one vector for the whole input
+    last: tuple[Tensor, ...] = ()  # the last state of a recurrent encoder, B x L x M a part, where a decoder copies it
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A memory made ready for one attention: the half of its work that does not depend on the query.
+
+    Keys and values are B x S x width, or B x H x S x width for several heads.
+    """
+
+    keys: Tensor
+    values: Tensor
+    mask_BS: Tensor
+
+    def keep(self, sentences_B: Tensor) -> "Keyed":
+        return Keyed(*(part.index_select(0, sentences_B) for part in (self.keys, self.values, self.mask_BS)))

@@ -1,0 +1,138 @@
+"""From choices to parts: the only file that turns a config into objects."""
+
+from typing import assert_never
+
+from torch import nn
+
+from antiphon import models
+from antiphon.attend import scores
+from antiphon.attend.attention import Attention
+from antiphon.attend.multihead import CrossAttention, SelfAttention
+from antiphon.config import schema
+from antiphon.encode import recurrent as recurrent_encoder
+from antiphon.encode import transformer as transformer_encoder
+from antiphon.encode.tokens import Tokens
+from antiphon.layers import positions
+from antiphon.layers.blocks import FeedForward
+from antiphon.layers.cells import GRU, LSTM, Cell
+from antiphon.predict import bridge
+from antiphon.predict import recurrent as recurrent_decoder
+from antiphon.predict import transformer as transformer_decoder
+from antiphon.predict.heads import Words
+
+
+def build_model(choice: schema.Seq2Seq, source_size: int, target_size: int) -> models.Seq2Seq:
+    source = _tokens(choice.encoder, source_size)
+    target = _tokens(choice.decoder, target_size)
+    if choice.tie == "all":
+        target.weight_VD = source.weight_VD
+    carry = isinstance(choice.decoder, schema.RecurrentDecoder) and choice.decoder.bridge == "copy"
+    decoder = build_decoder(choice.decoder, schema.memory_width(choice.encoder))
+    head = Words(decoder.width, target_size, None if choice.tie == "none" else target.weight_VD)
+    return models.Seq2Seq(source, build_encoder(choice.encoder, carry), target, decoder, head)
+
+
+def build_encoder(choice: schema.RecurrentEncoder | schema.TransformerStack, carry: bool) -> models.Encoder:
+    match choice:
+        case schema.RecurrentEncoder():
+            widths = [choice.embedding] + [choice.width * choice.directions] * (choice.layers - 1)
+            layers = [[_cell(choice.cell, width, choice.width) for _ in range(choice.directions)] for width in widths]
+            return recurrent_encoder.Recurrent(layers, choice.dropout, carry)
+        case schema.TransformerStack():
+            blocks = [
+                transformer_encoder.EncoderLayer(
+                    _self_attention(choice), _feedforward(choice), choice.width, choice.dropout, choice.norm
+                )
+                for _ in range(choice.layers)
+            ]
+            return transformer_encoder.Transformer(blocks, _positions(choice), choice.dropout, _final_norm(choice))
+        case _:
+            assert_never(choice)
+
+
+def build_decoder(choice: schema.RecurrentDecoder | schema.TransformerStack, memory_width: int) -> models.Decoder:
+    match choice:
+        case schema.RecurrentDecoder():
+            widths = [choice.embedding] + [choice.width] * (choice.layers - 1)
+            cells = [_cell(choice.cell, width, choice.width) for width in widths]
+            return recurrent_decoder.Recurrent(
+                cells, _bridge(choice, memory_width, cells), _attention(choice, memory_width), memory_width,
+                choice.query, choice.input_feeding, choice.dropout,
+            )  # fmt: skip
+        case schema.TransformerStack():
+            blocks = [
+                transformer_decoder.DecoderLayer(
+                    _self_attention(choice),
+                    CrossAttention(choice.width, memory_width, choice.heads, choice.attention_dropout),
+                    _feedforward(choice), choice.width, choice.dropout, choice.norm,
+                )
+                for _ in range(choice.layers)
+            ]  # fmt: skip
+            return transformer_decoder.Transformer(
+                blocks, choice.width, _positions(choice), choice.dropout, _final_norm(choice)
+            )
+        case _:
+            assert_never(choice)
+
+
+def _tokens(half: schema.RecurrentEncoder | schema.RecurrentDecoder | schema.TransformerStack, size: int) -> Tokens:
+    return Tokens(size, schema.embedding_width(half), scaled=isinstance(half, schema.TransformerStack))
+
+
+def _cell(name: schema.CellName, input_width: int, width: int) -> Cell:
+    match name:
+        case "lstm":
+            return LSTM(input_width, width)
+        case "gru":
+            return GRU(input_width, width)
+        case _:
+            assert_never(name)
+
+
+def _bridge(choice: schema.RecurrentDecoder, memory_width: int, cells: list[Cell]) -> bridge.Bridge:
+    match choice.bridge:
+        case "transform":
+            return bridge.Transform(memory_width, cells)
+        case "copy":
+            return bridge.Copy(cells)
+        case "zero":
+            return bridge.Zero(cells)
+        case _:
+            assert_never(choice.bridge)
+
+
+def _attention(choice: schema.RecurrentDecoder, memory_width: int) -> Attention | None:
+    match choice.attention:
+        case schema.NoAttention():
+            return None
+        case schema.DotAttention():
+            return Attention(scores.Dot())
+        case schema.AdditiveAttention(width=width):
+            return Attention(scores.Additive(choice.width, memory_width, width))
+        case _:
+            assert_never(choice.attention)
+
+
+def _positions(choice: schema.TransformerStack) -> positions.Positions | None:
+    match choice.positions:
+        case "sinusoidal":
+            return positions.Sinusoidal(choice.width)
+        case "learned":
+            return positions.Learned(choice.width, choice.max_positions)
+        case "rotary":
+            return None  # they act inside the attention
+        case _:
+            assert_never(choice.positions)
+
+
+def _self_attention(choice: schema.TransformerStack) -> SelfAttention:
+    rotary = positions.Rotary() if choice.positions == "rotary" else None
+    return SelfAttention(choice.width, choice.heads, choice.attention_dropout, rotary)
+
+
+def _feedforward(choice: schema.TransformerStack) -> FeedForward:
+    return FeedForward(choice.width, choice.feedforward, choice.activation, choice.activation_dropout)
+
+
+def _final_norm(choice: schema.TransformerStack) -> nn.LayerNorm | None:
+    return nn.LayerNorm(choice.width) if choice.norm == "before" else None

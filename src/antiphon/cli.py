@@ -1,0 +1,312 @@
+"""The command line: one function a verb. Torch is imported by the verbs that compute, never by `--help`."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from antiphon.errors import AntiphonError
+
+app = App(
+    name="antiphon",
+    help="Give it pairs, and it gives you a model that you can run, look into, compare and serve.",
+    help_on_error=False,
+)
+
+Sets = Annotated[list[str] | None, Parameter(name=["--set", "-s"], consume_multiple=False, negative=())]
+Files = Annotated[list[str] | None, Parameter(consume_multiple=True, negative=())]
+Flag = Annotated[bool, Parameter(negative=())]
+Number = int | None
+
+
+def main() -> None:
+    """Run a verb; the exit code is 0, 2 for the user's mistake, 1 for the machine's or ours, 130 when interrupted."""
+    _unicode_everywhere()
+    try:
+        app(result_action="return_value")
+    except AntiphonError as error:
+        print(f"antiphon: {error}", file=sys.stderr)
+        sys.exit(error.code)
+    except KeyboardInterrupt:
+        print("antiphon: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:  # `antiphon predict ... | head` is no mistake
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _unicode_everywhere() -> None:
+    """Answers are UTF-8, whatever the terminal's locale says."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+
+
+@app.command
+def demo(
+    *,
+    task: Literal["dates", "pronounce"] = "dates",
+    dictionary: Path | None = None,
+    out: Path = Path("antiphon-demo"),
+    fresh: Flag = False,
+) -> None:
+    """Train a small model on built-in real data in about a minute, score it, and show where it looks.
+
+    Parameters
+    ----------
+    task
+        Dates of many languages to ISO dates, or words to pronunciations (needs --dictionary).
+    dictionary
+        A pronouncing dictionary for --task pronounce: `word phones` a line, such as CMUdict.
+    out
+        The folder for the demo's data, model and page.
+    fresh
+        Train anew, even where the folder holds a trained demo.
+    """
+    from antiphon.commands.demo import run_demo
+
+    run_demo(task, dictionary, out, fresh)
+
+
+@app.command
+def check(
+    run: Path | None = None,
+    *,
+    recipe: str | None = None,
+    train: Files = None,
+    train_target: Files = None,
+    valid: Files = None,
+    valid_target: Files = None,
+    set_: Sets = None,
+    json: Flag = False,
+) -> None:
+    """Resolve a run file, report on its data, and estimate parameters, time and memory. Trains nothing.
+
+    Parameters
+    ----------
+    run
+        A run file (TOML).
+    recipe
+        A recipe to start from: rnnsearch, transformer-tiny, transformer-small, transformer-lstm.
+    train
+        Training pairs: TSV, JSONL, or sources with --train-target; .gz of any.
+    train_target
+        The line-aligned targets of --train.
+    valid
+        Validation pairs; absent, a slice of the training pairs is held out.
+    valid_target
+        The line-aligned targets of --valid.
+    set_
+        Change a key: --set train.max_steps=2000. May be given often.
+    json
+        Print one JSON object instead of lines.
+    """
+    from antiphon.commands.check import run_check
+    from antiphon.config.toml import load_run
+
+    run_check(load_run(run, recipe, _data(train, train_target, valid, valid_target), set_ or []), json)
+
+
+@app.command
+def train(
+    run: Path | None = None,
+    *,
+    recipe: str | None = None,
+    train: Files = None,
+    train_target: Files = None,
+    valid: Files = None,
+    valid_target: Files = None,
+    set_: Sets = None,
+    out: Path | None = None,
+    fresh: Flag = False,
+) -> None:
+    """Train a model, or go on where a stopped run was: exactly, as if it had never stopped.
+
+    Parameters
+    ----------
+    run
+        A run file (TOML).
+    recipe
+        A recipe to start from: rnnsearch, transformer-tiny, transformer-small, transformer-lstm.
+    train
+        Training pairs: TSV, JSONL, or sources with --train-target; .gz of any.
+    train_target
+        The line-aligned targets of --train.
+    valid
+        Validation pairs; absent, a slice of the training pairs is held out.
+    valid_target
+        The line-aligned targets of --valid.
+    set_
+        Change a key: --set train.max_steps=2000. May be given often.
+    out
+        The run folder; by default runs/NAME of the run file or recipe.
+    fresh
+        Start over, and delete the run that the folder holds.
+    """
+    from rich.console import Console
+
+    from antiphon.api import default_out
+    from antiphon.config.toml import load_run
+    from antiphon.training.loop import train as train_run
+
+    chosen = load_run(run, recipe, _data(train, train_target, valid, valid_target), set_ or [])
+    folder = out if out is not None else default_out(run, recipe)
+    train_run(chosen, folder, fresh, Console())
+    print(
+        f"Next: antiphon predict {folder} sentences.txt\n      antiphon evaluate {folder} test.tsv\n      antiphon verify {folder}"
+    )
+
+
+def _data(
+    train: list[str] | None, train_target: list[str] | None, valid: list[str] | None, valid_target: list[str] | None
+) -> dict[str, dict[str, list[str]]]:
+    given = {"train": train, "train_target": train_target, "valid": valid, "valid_target": valid_target}
+    return {"data": {key: paths for key, paths in given.items() if paths is not None}}
+
+
+@app.command
+def predict(
+    model: Path,
+    file: Path | None = None,
+    *,
+    beam: Number = None,
+    n_best: Number = None,
+    length_exponent: float | None = None,
+    max_length: Number = None,
+    max_source: Number = None,
+    sample: Flag = False,
+    temperature: float | None = None,
+    top_k: Number = None,
+    top_p: float | None = None,
+    seed: Number = None,
+    scores: Flag = False,
+    json: Flag = False,
+) -> None:
+    """Answer every line of FILE or of standard input: line N of the output answers line N of the input.
+
+    Parameters
+    ----------
+    model
+        A model folder.
+    file
+        Text, one input a line, or .gz of it; absent, standard input.
+    beam
+        Hypotheses that are kept; 1 is greedy.
+    n_best
+        Answers a line, each on its own line after the input's number and its score.
+    length_exponent
+        score = log-probability / length ^ exponent.
+    max_length
+        Symbols in an answer at the most.
+    max_source
+        Symbols in an input at the most; a longer one is refused.
+    sample
+        Draw answers instead of searching for the best.
+    temperature
+        Below 1 draws likelier symbols, above 1 rarer ones.
+    top_k
+        Draw from the k likeliest symbols only.
+    top_p
+        Draw from the likeliest symbols that hold this much probability.
+    seed
+        Line n is drawn with (seed, n).
+    scores
+        Put the score and a TAB before each answer.
+    json
+        One JSON object a line: all answers with scores, symbols and what was never seen in training.
+    """
+    from antiphon.commands.predict import run_predict
+
+    changes = {
+        "beam": beam, "n_best": n_best, "length_exponent": length_exponent, "max_length": max_length,
+        "max_source": max_source, "sample": sample or None, "temperature": temperature, "top_k": top_k, "top_p": top_p,
+        "seed": seed,
+    }  # fmt: skip
+    run_predict(model, file, changes, scores, json)
+
+
+@app.command
+def evaluate(
+    model: Path,
+    test: str,
+    *,
+    target: str | None = None,
+    beam: Number = None,
+    tokenize: Literal["13a", "none", "intl", "char", "zh"] = "13a",
+    lowercase: Flag = False,
+    json: Flag = False,
+) -> None:
+    """Score a model on test pairs: BLEU, chrF, TER, exact match, accuracy, word error, perplexity, each with its signature.
+
+    Parameters
+    ----------
+    model
+        A model folder.
+    test
+        Test pairs: TSV, JSONL, or sources with --target; .gz of any.
+    target
+        The line-aligned targets of TEST.
+    beam
+        Hypotheses that are kept; 1 is greedy.
+    tokenize
+        BLEU's tokenisation: none for text that is tokenised already.
+    lowercase
+        Compare without regard to case.
+    json
+        Print one JSON object instead of a table.
+    """
+    from antiphon.commands.evaluate import run_evaluate
+
+    run_evaluate(model, test, target, beam, tokenize, lowercase, json)
+
+
+@app.command
+def show(model: Path, text: str, *, out: Path | None = None) -> None:
+    """Draw where a model looked while it answered one text.
+
+    Parameters
+    ----------
+    model
+        A model folder.
+    text
+        The input.
+    out
+        Also write a self-contained page (.html) or a picture (.svg).
+    """
+    from antiphon.commands.show import run_show
+
+    run_show(model, text, out)
+
+
+@app.command
+def verify(model: Path, file: Path | None = None, *, json: Flag = False) -> None:
+    """Prove the promises on your own model: batches change nothing, step = all at once, save-load-same, checksums.
+
+    Parameters
+    ----------
+    model
+        A model folder.
+    file
+        Inputs to prove them on, one a line; absent, the validation pairs of the run, or invented ones.
+    json
+        Print one JSON object instead of lines.
+    """
+    from antiphon.commands.verify import run_verify
+
+    run_verify(model, file, json)
+
+
+@app.command
+def doctor(*, json: Flag = False) -> None:
+    """Versions, threads, memory, disk, and what is missing.
+
+    Parameters
+    ----------
+    json
+        Print one JSON object instead of lines.
+    """
+    from antiphon.commands.doctor import run_doctor
+
+    run_doctor(json)

@@ -1,0 +1,101 @@
+"""`antiphon check`: what a run would be, before it is one."""
+
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from antiphon.build import build_model
+from antiphon.commands.lines import say, say_json
+from antiphon.config.schema import Run
+from antiphon.config.toml import dump_run
+from antiphon.data.batch import load_batch, plan
+from antiphon.data.prepare import Prepared, prepare
+from antiphon.store import weights_of
+from antiphon.training.learner import Learner
+from antiphon.training.log import duration
+from antiphon.training.loop import resolve
+
+_TIMED = 5  # real steps, after one to warm up
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a few real steps say of the whole run."""
+
+    parameters: int
+    steps: int  # the run's, by the first of its limits in steps and epochs
+    seconds_a_step: float
+    tokens_a_second: float
+    megabytes: float  # of memory, with the largest batch
+
+    @property
+    def seconds(self) -> float:
+        return self.steps * self.seconds_a_step
+
+
+def run_check(run: Run, as_json: bool) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        prepared = prepare(run.data, Path(place), say if sys.stderr.isatty() else lambda phrase: None)
+        run = resolve(run, prepared)
+        found = estimate(run, prepared)
+    minutes = min(found.seconds / 60, run.train.max_minutes or float("inf"))
+    if as_json:
+        say_json(
+            {
+                "config": run.model_dump(),
+                "data": prepared.report.to_dict(),
+                "parameters": found.parameters,
+                "steps": found.steps,
+                "tokens_per_second": round(found.tokens_a_second),
+                "minutes": round(minutes, 2),
+                "megabytes": round(found.megabytes),
+            }  # fmt: skip
+        )
+        return
+    print(dump_run(run))
+    for line in prepared.report.lines():
+        print(line)
+    print(f"Model: {found.parameters:,} parameters ({4 * found.parameters / 1e6:,.1f} MB of weights)")
+    print(
+        f"Time: about {duration(60 * minutes)} for {found.steps:,} steps at {found.tokens_a_second:,.0f} target tokens/s, "
+        "validations not counted; early stopping may end it sooner"
+    )
+    print(f"Memory: about {found.megabytes:,.0f} MB")
+
+
+def estimate(run: Run, prepared: Prepared) -> Estimate:
+    """Train a scratch model for a few batches of this run's own data: the first ones, and the largest."""
+    model = build_model(run.model, prepared.source.size, prepared.target.size)
+    learner = Learner(model, run.train, run.seed)
+    batches = plan(prepared.train.lengths, run.train.batch_tokens, run.seed, 0)
+    largest = max(batches, key=lambda indices: len(indices) * int(prepared.train.lengths[indices].max()))
+    seconds, tokens = [], []
+    for number, indices in enumerate([largest, *batches[:_TIMED]]):
+        batch = load_batch(prepared.train, indices)
+        started = time.perf_counter()
+        update = learner.learn([batch] * run.train.accumulate, number, number)
+        seconds.append(time.perf_counter() - started)
+        tokens.append(update.tokens)
+    a_step = statistics.median(seconds[1:])
+    steps_an_epoch = max(len(batches) // run.train.accumulate, 1)
+    limits = [run.train.max_steps, run.train.max_epochs * steps_an_epoch]
+    if run.train.max_minutes:
+        limits.append(int(run.train.max_minutes * 60 / a_step))
+    return Estimate(
+        parameters=sum(value.numel() for value in weights_of(model).values()),
+        steps=min(limit for limit in limits if limit),
+        seconds_a_step=a_step,
+        tokens_a_second=sum(tokens[1:]) / sum(seconds[1:]),
+        megabytes=_peak_megabytes(),
+    )
+
+
+def _peak_megabytes() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1e6 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,93 @@
+"""`antiphon demo`: from nothing to a trained, scored and pictured model in about a minute, without a network."""
+
+import time
+from pathlib import Path
+from typing import Literal
+
+from antiphon.api import Model, load
+from antiphon.commands.lines import terminal
+from antiphon.config.toml import load_run
+from antiphon.data.builtin import Demo, dates, read_pronunciations
+from antiphon.errors import AntiphonError
+from antiphon.evaluate.metrics import exact_match, word_error_rate
+from antiphon.files import make_folder, write_text
+from antiphon.show.heatmap import Picture, html_page
+from antiphon.show.heatmap import terminal as draw
+from antiphon.training.log import duration
+from antiphon.training.loop import train
+
+Task = Literal["dates", "pronounce"]
+
+_EXAMPLES, _PICTURES = 10, 6
+_INTRO = {
+    "dates": "Dates as people of many languages write them, answered as ISO dates",
+    "pronounce": "Words, answered by how they are pronounced",
+}
+
+
+def run_demo(task: Task, dictionary: Path | None, out: Path, fresh: bool) -> None:
+    started = time.monotonic()
+    console = terminal()
+    pairs = _pairs(task, dictionary)
+    console.print(
+        f"{_INTRO[task]}: {len(pairs.train):,} pairs to learn from, {len(pairs.test):,} to be asked.", markup=False
+    )
+    for name, part in (("train", pairs.train), ("valid", pairs.valid), ("test", pairs.test)):
+        make_folder(out / "data")
+        write_text(out / "data" / f"{task}-{name}.tsv", "".join(f"{source}\t{target}\n" for source, target in part))
+    files = {key: [str(out / "data" / f"{task}-{key}.tsv")] for key in ("train", "valid")}
+    folder = out / task
+    train(load_run(None, f"demo-{task}", {"data": files}, []), folder, fresh, console)
+    model = load(folder)
+    _score(task, model, pairs)
+    pictures = [model.show(source, target) for source, target in pairs.test[:_PICTURES]]
+    page = out / f"{task}.html"
+    write_text(
+        page,
+        html_page(
+            pictures,
+            "Where Antiphon looked",
+            f"{_INTRO[task]}. Each row is a symbol of the answer; the "
+            "darker a cell, the more the model looked at that symbol of the input while writing it.",
+        ),
+    )
+    console.print("")
+    console.file.write(draw(_narrowest(pictures), min(console.width, 100), console.color_system is not None) + "\n")
+    test = out / "data" / f"{task}-test.tsv"
+    console.print(
+        f"\nDone in {duration(time.monotonic() - started)}. Look at {page}, then try:\n"
+        f"  echo '{pairs.test[0][0]}' | antiphon predict {folder} --n-best 3\n"
+        f"  antiphon evaluate {folder} {test}\n"
+        f"  antiphon verify {folder}",
+        markup=False,
+    )
+
+
+def _pairs(task: Task, dictionary: Path | None) -> Demo:
+    if task == "dates":
+        return dates(train=30_000, valid=500, test=1_000, seed=1)
+    if dictionary is None:
+        raise AntiphonError("--task pronounce: needs a pronouncing dictionary. Name one: --dictionary cmudict.dict")
+    return read_pronunciations(dictionary)
+
+
+def _score(task: Task, model: Model, pairs: Demo) -> None:
+    """How many unseen inputs are answered exactly right, and ten of them for the eye."""
+    console = terminal()
+    asked = pairs.test[:1000]
+    answers = [found[0].text for found in model.pipeline.answer([source for source, _ in asked])]
+    targets = [target for _, target in asked]
+    score = exact_match(answers, targets)
+    console.print(
+        f"\n[bold]{score.value:.1f} %[/bold] of {len(asked):,} unseen inputs answered exactly right   ({score.signature})"
+    )
+    if task == "pronounce":
+        phones = word_error_rate(answers, targets)
+        console.print(f"{phones.value:.1f} % of the phones wrong   ({phones.signature})")
+    width = max(len(answer) for answer in answers[:_EXAMPLES])
+    for (source, target), answer in zip(asked[:_EXAMPLES], answers, strict=False):
+        console.print(f"  {'right' if answer == target else 'WRONG'}  {answer:<{width}}  <-  {source}", markup=False)
+
+
+def _narrowest(pictures: list[Picture]) -> Picture:
+    return min(pictures, key=lambda picture: len(picture.source))

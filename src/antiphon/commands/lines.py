@@ -1,0 +1,55 @@
+"""Lines in and out for every verb: what a person reads, what a machine reads."""
+
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rich.console import Console
+
+from antiphon.errors import AntiphonError
+
+
+def say(text: str) -> None:
+    """To people, on standard error, so that answers can be piped on."""
+    print(text, file=sys.stderr)
+
+
+def say_json(content: Any) -> None:
+    print(json.dumps(content, ensure_ascii=False), flush=True)
+
+
+def terminal() -> Console:
+    return Console(highlight=False, soft_wrap=True)
+
+
+def read_inputs(file: Path | None) -> Iterator[str]:
+    """The lines of a file or of standard input, without their ends; a byte-order mark is no character."""
+    name = "standard input" if file is None else str(file)
+    try:
+        with _open(file) as stream:
+            for number, line in enumerate(stream, start=1):
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")
+                yield _decode(line, name, number)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or "not a whole gzip file"
+        raise AntiphonError(f"{name}: cannot be read: {reason}.") from error
+
+
+def _open(file: Path | None) -> BinaryIO:
+    if file is None:
+        return sys.stdin.buffer
+    return gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb")  # type: ignore[return-value]
+
+
+def _decode(line: bytes, name: str, number: int) -> str:
+    try:
+        return line.rstrip(b"\r\n").decode()
+    except UnicodeDecodeError as error:
+        raise AntiphonError(
+            f"{name}:{number}: not UTF-8 (byte {error.start + 1} of the line). Convert it: iconv -t UTF-8"
+        ) from None

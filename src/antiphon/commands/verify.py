@@ -1,0 +1,139 @@
+"""`antiphon verify`: the promises, proved on the user's own model."""
+
+import json
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+from antiphon.api import load
+from antiphon.commands.lines import read_inputs, say_json
+from antiphon.config.schema import Search
+from antiphon.data.batch import make_batch
+from antiphon.data.vocab import SPECIAL
+from antiphon.errors import AntiphonError
+from antiphon.pipeline import Answer, Pipeline
+from antiphon.store import TOKENS, WEIGHTS, load_folder, read_tensors, save_settings, save_weights, weights_of
+
+_TEXTS = 64
+_CLOSE = 1e-3  # of a log-probability: float32 in another order of sums
+
+
+class Broken(AntiphonError):
+    """A promise that does not hold is our bug, not the user's mistake."""
+
+    code = 1
+
+
+@dataclass(frozen=True)
+class Proof:
+    promise: str
+    holds: bool
+    detail: str
+
+
+def run_verify(folder: Path, file: Path | None, as_json: bool) -> None:
+    model = load(folder)
+    texts = list(read_inputs(file)) if file is not None else some_texts(folder, model.pipeline)
+    proofs = []
+    for proof in prove(folder, model.pipeline, texts):
+        proofs.append(proof)
+        if not as_json:
+            print(f"{'holds ' if proof.holds else 'BROKEN'}  {proof.promise}: {proof.detail}", flush=True)
+    if as_json:
+        say_json({"model": str(folder), "texts": len(texts), "proofs": [asdict(proof) for proof in proofs]})
+    broken = [proof.promise for proof in proofs if not proof.holds]
+    if broken:
+        raise Broken(f"{folder}: broken: {', '.join(broken)}. Please report it with this model's antiphon.toml.")
+
+
+def some_texts(folder: Path, pipeline: Pipeline) -> list[str]:
+    """Validation sources where the run is still there; otherwise random symbols of the model's own vocabulary."""
+    kept = folder / TOKENS / "valid.jsonl"
+    if kept.exists():
+        return [json.loads(line)[0] for line in kept.read_text(encoding="utf-8").splitlines()[:_TEXTS]]
+    draw = random.Random(1)  # noqa: S311 (reproducible, not secret)
+    numbers = range(len(SPECIAL), pipeline.source.size)
+    return [pipeline.source.decode(draw.choices(numbers, k=draw.randint(1, 20))) for _ in range(_TEXTS)]
+
+
+def prove(folder: Path, pipeline: Pipeline, texts: Sequence[str]) -> Iterator[Proof]:
+    yield _checksums(folder)
+    for beam in (1, 5):
+        yield _batches_change_nothing(pipeline, texts, beam)
+    yield _step_is_all_at_once(pipeline, texts)
+    yield _save_load_same(pipeline, texts)
+    yield _empty_stays_empty(pipeline)
+
+
+def _checksums(folder: Path) -> Proof:
+    tensors, facts = read_tensors(folder / WEIGHTS)
+    total = sum(tensor.numel() for tensor in tensors.values())
+    return Proof(
+        "checksums",
+        True,
+        f"{len(tensors)} tensors, {total:,} numbers, tokenisers {facts['source'][:8]} {facts['target'][:8]}",
+    )
+
+
+def _batches_change_nothing(pipeline: Pipeline, texts: Sequence[str], beam: int) -> Proof:
+    search = pipeline.run.search.model_copy(update={"beam": beam, "n_best": 1, "sample": False})
+    alone = _texts(pipeline.answer(texts, search, batch_tokens=1))
+    shuffled = list(range(len(texts)))
+    random.Random(2).shuffle(shuffled)  # noqa: S311
+    different, tried = set(), 0
+    for tokens in (1, 40, 200, 1000, 10_000):
+        found = _texts(pipeline.answer([texts[i] for i in shuffled], search, batch_tokens=tokens))
+        different |= {i for i, text in zip(shuffled, found, strict=True) if text != alone[i]}
+        tried += 1
+    name = "batches change nothing, " + ("greedy" if beam == 1 else f"beam {beam}")
+    where = f"; first: {texts[min(different)]!r}" if different else ""
+    return Proof(
+        name,
+        not different,
+        f"{len(texts)} texts alone, shuffled, in {tried} sizes of batch: {len(different)} differ{where}",
+    )
+
+
+def _step_is_all_at_once(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
+    greedy = Search(beam=1, max_ratio=pipeline.run.search.max_ratio)
+    worst = 0.0
+    for text, (answer,) in zip(texts, pipeline.answer(texts, greedy), strict=True):
+        if not answer.symbols:
+            continue
+        batch = make_batch([pipeline.source.encode(text)], [list(answer.symbols)])
+        with torch.inference_mode():
+            log_probs_TV = pipeline.model.head(pipeline.model(batch)).log_softmax(dim=-1)
+        words_T = batch.target_out_BT[0]
+        whole = log_probs_TV.gather(1, words_T.unsqueeze(1)).squeeze(1).tolist()
+        worst = max(worst, *(abs(a - b) for a, b in zip(whole, answer.log_probabilities, strict=False)))
+    return Proof("step = all at once", worst < _CLOSE, f"log-probabilities differ by at most {worst:.1e}")
+
+
+def _save_load_same(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place) / "copy"
+        save_settings(copy, pipeline.run, pipeline.source, pipeline.target)
+        save_weights(copy, weights_of(pipeline.model), pipeline.run, pipeline.source, pipeline.target)
+        loaded = load_folder(copy)
+        again = Pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
+        same = _texts(again.answer(texts[:16])) == _texts(pipeline.answer(texts[:16]))
+    before, after = weights_of(pipeline.model), weights_of(loaded.model)
+    equal = all(torch.equal(before[name], after[name]) for name in before)
+    return Proof(
+        "save-load-same",
+        same and equal,
+        f"weights {'equal' if equal else 'DIFFER'}, answers {'equal' if same else 'DIFFER'}",
+    )
+
+
+def _empty_stays_empty(pipeline: Pipeline) -> Proof:
+    answers = _texts(pipeline.answer(["", "   "]))
+    return Proof("an empty line has an empty answer", answers == ["", ""], repr(answers))
+
+
+def _texts(answers: Sequence[Sequence[Answer]]) -> list[str]:
+    return [found[0].text for found in answers]

@@ -1,0 +1,61 @@
+"""Plain tables laid over one another: what a later layer says replaces what an earlier one said."""
+
+from pathlib import Path
+from typing import Any
+
+from antiphon.config.keys import chosen_table, holds_paths, kind_of
+from antiphon.config.schema import Data, Run, Table
+
+
+def merge(base: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+    """Tables merge key by key; anything else is replaced."""
+    merged = dict(base)
+    for key, value in layer.items():
+        both = isinstance(value, dict) and isinstance(base.get(key), dict)
+        merged[key] = merge(base[key], value) if both else value
+    return merged
+
+
+def lay_over(base: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+    """As `merge`, but nothing of the base survives that the layer has made obsolete."""
+    return merge(_without_stale(with_kinds(base), layer), layer)
+
+
+def _without_stale(base: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+    """Drops the keys of another kind, and the target half of sources that are no longer named."""
+    if "kind" in layer and layer["kind"] != base.get("kind"):
+        return {}
+    kept = {key: value for key, value in base.items() if key in layer or key.removesuffix("_target") not in layer}
+    for key, value in layer.items():
+        if isinstance(value, dict) and isinstance(kept.get(key), dict):
+            kept[key] = _without_stale(kept[key], value)
+    return kept
+
+
+def with_kinds(values: dict[str, Any], table: type[Table] = Run) -> dict[str, Any]:
+    """A table that does not say its kind is of the kind it would be by default."""
+    filled = dict(values)
+    for key, field in table.model_fields.items():
+        chosen = chosen_table(field, values.get(key))
+        if chosen is not None:
+            filled[key] = with_kinds(values[key], chosen)
+            if (kind := kind_of(chosen)) is not None:
+                filled[key].setdefault("kind", kind)
+    return filled
+
+
+def with_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Every file that [data] names as seen from the working directory: names are relative to `folder`."""
+
+    def moved(name: Any) -> Any:
+        return str(folder / name) if isinstance(name, str) and name else name
+
+    data = values.get("data")
+    if not isinstance(data, dict):
+        return values
+    changed = dict(data)
+    for key, field in Data.model_fields.items():
+        if key in data and holds_paths(field):
+            given = data[key]
+            changed[key] = [moved(name) for name in given] if isinstance(given, list) else moved(given)
+    return values | {"data": changed}

@@ -1,0 +1,343 @@
+"""Every choice a run can make, with its default and its meaning: the only home of both. Knows no torch."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+
+class Table(BaseModel):
+    """A table of the run file: typed strictly, closed to unknown keys, never changed after reading."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Paths = Annotated[list[str], BeforeValidator(_as_list)]
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+Size = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Words(Table):
+    """Words between spaces, or words and punctuation marks; the rest of the vocabulary is `<unk>`."""
+
+    kind: Literal["words"] = "words"
+    size: Size = 30_000
+    """The most frequent words that are kept."""
+    split: Literal["spaces", "punctuation"] = "spaces"
+    """Cut at spaces only (text that is tokenised already, phones), or around punctuation too."""
+
+
+class Characters(Table):
+    """One symbol a character, spaces included."""
+
+    kind: Literal["characters"] = "characters"
+    size: Size = 5_000
+    """The most frequent characters that are kept."""
+
+
+class Bytes(Table):
+    """One symbol a UTF-8 byte: any text in 256 symbols, nothing is ever unknown."""
+
+    kind: Literal["bytes"] = "bytes"
+
+
+class Subwords(Table):
+    """Frequent pieces of words; what they cannot spell falls back to bytes (sentencepiece)."""
+
+    kind: Literal["subwords"] = "subwords"
+    size: Annotated[int, Field(ge=300)] = 8_000
+    """Pieces to learn at the most; a small corpus gives fewer, and the report says how many."""
+    model: Literal["bpe", "unigram"] = "bpe"
+    """Merge the most frequent neighbours (Sennrich et al., 2016), or prune the likeliest (Kudo, 2018)."""
+    dropout: Share = 0.0
+    """In training, undo each merge with this probability, anew in every epoch (after Provilkov et al., 2020)."""
+
+
+Tokenizer = Annotated[Words | Characters | Bytes | Subwords, Field(discriminator="kind")]
+
+
+class Side(Table):
+    """How the text of one side becomes symbols."""
+
+    tokenizer: Tokenizer = Subwords()
+
+
+class Data(Table):
+    """Where the pairs are. A file is TSV (source TAB target), JSONL, or one of two line-aligned files; `.gz` of any."""
+
+    train: Paths
+    """Training pairs: a file or a list of files."""
+    train_target: Paths = []
+    """The target halves, when `train` holds sources only: line N answers line N."""
+    valid: Paths = []
+    """Pairs that choose the best weights. Absent: a stable slice of the training pairs is held out."""
+    valid_target: Paths = []
+    """The target halves of `valid`."""
+    test: Paths = []
+    """Never trained or validated on; named here, its overlap with the training pairs is reported."""
+    test_target: Paths = []
+    """The target halves of `test`."""
+    source: Side = Side()
+    target: Side = Side()
+    joint: bool = False
+    """One vocabulary for both sides, learnt from both, with `data.source.tokenizer`."""
+    max_length: Size = 256
+    """Training pairs with more symbols than this on either side are left out, and counted in the report."""
+
+    @property
+    def target_tokenizer(self) -> Words | Characters | Bytes | Subwords:
+        """The choice that holds for the target: with one vocabulary it is the source's."""
+        return self.source.tokenizer if self.joint else self.target.tokenizer
+
+
+class NoAttention(Table):
+    """The decoder sees the input only through its first state (Sutskever et al., 2014)."""
+
+    kind: Literal["none"] = "none"
+
+
+class DotAttention(Table):
+    """q . m: query and memory meet as they are, so their widths must be equal."""
+
+    kind: Literal["dot"] = "dot"
+
+
+class AdditiveAttention(Table):
+    """v . tanh(W q + U m) (Bahdanau et al., 2015)."""
+
+    kind: Literal["additive"] = "additive"
+    width: Size = 256
+    """The width in which query and memory meet."""
+
+
+Attention = Annotated[NoAttention | DotAttention | AdditiveAttention, Field(discriminator="kind")]
+CellName = Literal["lstm", "gru"]
+
+
+class RecurrentEncoder(Table):
+    """Reads from the left, or from both ends, and leaves a state at every place."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    cell: CellName = "lstm"
+    width: Size = 256
+    """The width of one direction; two directions are concatenated."""
+    layers: Size = 1
+    directions: Literal[1, 2] = 2
+    embedding: Size = 256
+    """The width of a word's vector."""
+    dropout: Share = 0.2
+    """On embeddings, between layers and on the memory."""
+
+
+class RecurrentDecoder(Table):
+    """Writes word by word from a state, looking at the memory through its attention."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    cell: CellName = "lstm"
+    width: Size = 512
+    layers: Size = 1
+    embedding: Size = 256
+    """The width of a word's vector."""
+    dropout: Share = 0.2
+    """On embeddings, between layers and on the read-out."""
+    attention: Attention = AdditiveAttention()
+    query: Literal["current", "previous"] = "current"
+    """Which state asks: the one just computed (Luong et al., 2015) or the one before (Bahdanau et al., 2015)."""
+    input_feeding: bool = True
+    """What was read is part of the next input. Without it all places train at once in fused kernels."""
+    bridge: Literal["transform", "copy", "zero"] = "transform"
+    """The first state: a learned function of the encoder's summary, its last states as they are, or zero."""
+
+
+class TransformerStack(Table):
+    """Layers of attention and feed-forward networks (Vaswani et al., 2017)."""
+
+    kind: Literal["transformer"] = "transformer"
+    width: Size = 256
+    layers: Size = 3
+    heads: Size = 4
+    feedforward: Size = 1024
+    """The inner width of the feed-forward networks."""
+    activation: Literal["relu", "gelu"] = "relu"
+    norm: Literal["before", "after"] = "before"
+    """Layer norm before each sub-layer (trains without care), or after it (the original)."""
+    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    max_positions: Size = 1024
+    """The places that learned positions can tell apart; a longer input is refused."""
+    dropout: Share = 0.1
+    """On embeddings and on what each sub-layer adds."""
+    attention_dropout: Share = 0.0
+    """On the attention weights."""
+    activation_dropout: Share = 0.0
+    """Inside the feed-forward networks."""
+
+    @model_validator(mode="after")
+    def heads_divide_the_width(self) -> "TransformerStack":
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} cannot be shared among {self.heads} heads: choose a divisor")
+        if self.positions == "rotary" and (self.width // self.heads) % 2:
+            raise ValueError(f"rotary positions turn pairs of numbers: {self.width // self.heads} a head is odd")
+        return self
+
+
+Encoder = Annotated[RecurrentEncoder | TransformerStack, Field(discriminator="kind")]
+Decoder = Annotated[RecurrentDecoder | TransformerStack, Field(discriminator="kind")]
+
+
+def embedding_width(half: RecurrentEncoder | RecurrentDecoder | TransformerStack) -> int:
+    """The width of the word vectors that this half reads."""
+    return half.width if isinstance(half, TransformerStack) else half.embedding
+
+
+def memory_width(encoder: RecurrentEncoder | TransformerStack) -> int:
+    """The width of what this encoder leaves at every place."""
+    return encoder.width if isinstance(encoder, TransformerStack) else encoder.width * encoder.directions
+
+
+class Seq2Seq(Table):
+    """n -> m: encode the source, attend to it, predict the target word by word."""
+
+    kind: Literal["seq2seq"] = "seq2seq"
+    encoder: Encoder = RecurrentEncoder()
+    decoder: Decoder = RecurrentDecoder()
+    tie: Literal["none", "output", "all"] = "none"
+    """Share the target embedding with the output layer, or source, target and output (needs `data.joint`)."""
+
+    @model_validator(mode="after")
+    def widths_fit(self) -> "Seq2Seq":
+        source, target = embedding_width(self.encoder), embedding_width(self.decoder)
+        if self.tie != "none" and target != self.decoder.width:
+            raise ValueError(
+                f'tie = "{self.tie}" needs model.decoder.embedding ({target}) = model.decoder.width ({self.decoder.width})'
+            )
+        if self.tie == "all" and source != target:
+            raise ValueError(f'tie = "all" needs equal embedding widths: the source has {source}, the target {target}')
+        if isinstance(self.decoder, RecurrentDecoder):
+            width, memory = self.decoder.width, memory_width(self.encoder)
+            if isinstance(self.decoder.attention, DotAttention) and width != memory:
+                raise ValueError(
+                    f"dot attention needs equal widths: model.decoder.width is {width}, the memory's {memory}; "
+                    'change one, or take attention.kind = "additive"'
+                )
+            if self.decoder.bridge == "copy" and width != memory:
+                raise ValueError(
+                    f'bridge = "copy" needs equal widths: model.decoder.width is {width}, the memory\'s {memory}; '
+                    'change one, or take bridge = "transform"'
+                )
+        return self
+
+
+class Train(Table):
+    """How the weights are found."""
+
+    max_steps: Count = 10_000
+    """Updates of the weights; 0: no limit. The first of the three limits ends the run."""
+    max_epochs: Count = 0
+    """Passes over the data; 0: no limit."""
+    max_minutes: Annotated[float, Field(ge=0.0)] = 0.0
+    """Minutes of training, all sittings together; 0: no limit."""
+    batch_tokens: Size = 4096
+    """Symbols in a batch, on the longer side, padding included."""
+    accumulate: Size = 1
+    """Batches whose gradients are summed before one update."""
+    learning_rate: Annotated[float, Field(gt=0.0)] = 1e-3
+    """The highest rate, reached after `warmup` steps."""
+    warmup: Count = 400
+    """Steps in which the rate rises from nothing."""
+    schedule: Literal["inverse_sqrt", "cosine", "constant"] = "inverse_sqrt"
+    """How the rate falls after the warm-up; the cosine reaches zero at `max_steps`."""
+    betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = [0.9, 0.98]
+    """AdamW's memory of gradients and of their squares."""
+    weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
+    """AdamW's pull towards zero, on matrices only."""
+    clip: Annotated[float, Field(ge=0.0)] = 1.0
+    """The largest gradient norm; 0: no clipping."""
+    label_smoothing: Share = 0.1
+    """Probability given to all words alike instead of the right one (Szegedy et al., 2016)."""
+    ema: Share = 0.0
+    """Judge and keep an exponential moving average of the weights with this memory; 0: off."""
+    average: Count = 0
+    """At the end, average the weights of this many best validations and keep the mean if it is better; 0: off."""
+    metric: Literal["loss", "bleu", "exact_match"] = "loss"
+    """What "best" means on the validation pairs."""
+    patience: Count = 0
+    """Stop after this many validations without a new best; 0: never."""
+    validate_every: Size = 500
+    """Steps between validations."""
+    save_every: Size = 500
+    """Steps between checkpoints; a killed run goes on from the last one, exactly."""
+    self_check: bool = True
+    """Before training, overfit one batch in a scratch copy and compare teacher-forced with free-running answers."""
+
+    @model_validator(mode="after")
+    def some_limit(self) -> "Train":
+        if not (self.max_steps or self.max_epochs or self.max_minutes):
+            raise ValueError("this run would never end: set max_steps, max_epochs or max_minutes")
+        if self.schedule == "cosine" and not self.max_steps:
+            raise ValueError('schedule = "cosine" needs max_steps: the rate reaches zero there')
+        return self
+
+
+class Search(Table):
+    """How an answer is chosen."""
+
+    beam: Size = 5
+    """Hypotheses that are kept; 1 is greedy search."""
+    n_best: Size = 1
+    """Answers to give a line; at most `beam`."""
+    length_exponent: Annotated[float, Field(ge=0.0)] = 1.0
+    """score = log-probability / length ^ exponent; 0 prefers short answers, above 1 long ones."""
+    max_source: Size = 1024
+    """Symbols in a source at the most; a longer one is refused."""
+    max_length: Size = 512
+    """Symbols in an answer at the most."""
+    max_ratio: Annotated[float, Field(ge=0.0)] = 0.0
+    """At most ratio x source symbols + 10 in an answer; 0: learnt from the training pairs."""
+    sample: bool = False
+    """Draw answers instead of searching for the best: an exact sample at temperature 1."""
+    temperature: Annotated[float, Field(gt=0.0)] = 1.0
+    top_k: Count = 0
+    """Draw from the k likeliest symbols only; 0: all."""
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    """Draw from the likeliest symbols that hold this much probability."""
+    seed: Count = 1
+    """Line n is drawn with (seed, n): the same in any batch."""
+
+    @model_validator(mode="after")
+    def enough_hypotheses(self) -> "Search":
+        if not self.sample and self.n_best > self.beam:
+            raise ValueError(f"n_best {self.n_best} is more than beam {self.beam} can give: raise beam")
+        return self
+
+
+class Run(Table):
+    """A whole run file."""
+
+    seed: Count = 1
+    """Where every random draw begins: the same seed gives the same model on the same machine."""
+    data: Data
+    model: Seq2Seq = Seq2Seq()
+    train: Train = Train()
+    search: Search = Search()
+
+    @model_validator(mode="after")
+    def parts_fit(self) -> "Run":
+        if self.model.tie == "all" and not self.data.joint:
+            raise ValueError(
+                'model.tie = "all" shares one embedding, so both sides need one vocabulary: set data.joint = true'
+            )
+        for name, half in (("encoder", self.model.encoder), ("decoder", self.model.decoder)):
+            if (
+                isinstance(half, TransformerStack)
+                and half.positions == "learned"
+                and half.max_positions <= self.data.max_length
+            ):
+                raise ValueError(
+                    f"model.{name}.max_positions ({half.max_positions}) must be above data.max_length "
+                    f"({self.data.max_length}), to seat the longest training pair and its end"
+                )
+        return self

@@ -1,0 +1,126 @@
+"""Batches: which pairs go together, and how they become padded tensors. Padding is made here and nowhere else.
+
+B batch · S source places · T target places · N pairs
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from antiphon.data.store import PairStore
+from antiphon.data.unmerge import Unmerging, keys
+from antiphon.data.vocab import END, PAD, START
+
+Ids = Sequence[int] | NDArray[Any]
+Indices = NDArray[np.int64]
+
+# What a draw is for: two draws with the same seed, epoch and index must not be the same number.
+ORDER, BATCHES, SOURCE, TARGET, DROPOUT = range(5)
+WINDOW = 100  # batches whose pairs are sorted by length together: more pad less, fewer mix better
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded pairs. The decoder reads `target_in` from `<s>` on and learns to write `target_out` up to `</s>`."""
+
+    source_BS: Tensor
+    mask_BS: Tensor  # True where there is a real symbol
+    target_in_BT: Tensor
+    target_out_BT: Tensor
+    target_mask_BT: Tensor
+
+    @property
+    def target_tokens(self) -> int:
+        """Symbols to be predicted, ends included."""
+        return int(self.target_mask_BT.sum())
+
+    def to(self, device: torch.device | str) -> "Batch":
+        return Batch(
+            self.source_BS.to(device),
+            self.mask_BS.to(device),
+            self.target_in_BT.to(device),
+            self.target_out_BT.to(device),
+            self.target_mask_BT.to(device),
+        )
+
+
+def make_batch(sources: Sequence[Ids], targets: Sequence[Ids]) -> Batch:
+    """Pads both sides and adds the special symbols."""
+    source_BS, mask_BS = make_sources(sources)
+    target_out_BT, target_mask_BT = _end_and_pad(targets)
+    # What is read is what is to be written, one place later; the end is written but never read.
+    target_in_BT = torch.full_like(target_out_BT, PAD)
+    target_in_BT[:, 0] = START
+    target_in_BT[:, 1:] = target_out_BT[:, :-1].masked_fill(~target_mask_BT[:, 1:], PAD)
+    return Batch(source_BS, mask_BS, target_in_BT, target_out_BT, target_mask_BT)
+
+
+def make_sources(sources: Sequence[Ids]) -> tuple[Tensor, Tensor]:
+    """The padded sources, each with its end, and the mask of what is real."""
+    return _end_and_pad(sources)
+
+
+def _end_and_pad(rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
+    lengths_B = np.array([len(row) for row in rows])
+    places_T = np.arange(lengths_B.max() + 1)
+    ids_BT = np.full((len(rows), len(places_T)), PAD, dtype=np.int64)
+    ids_BT[places_T < lengths_B[:, None]] = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])
+    ids_BT[places_T == lengths_B[:, None]] = END
+    return torch.from_numpy(ids_BT), torch.from_numpy(places_T <= lengths_B[:, None])
+
+
+def load_batch(
+    store: PairStore,
+    indices: Indices,
+    seed: int = 0,
+    epoch: int = 0,
+    source: Unmerging | None = None,
+    target: Unmerging | None = None,
+) -> Batch:
+    """The batch of these pairs; with un-merging, as they are spelt in this epoch."""
+    sources = [store.source(index) for index in indices.tolist()]
+    targets = [store.target(index) for index in indices.tolist()]
+    if source:
+        sources = source.apply(sources, keys(seed, epoch, SOURCE, indices))
+    if target:
+        targets = target.apply(targets, keys(seed, epoch, TARGET, indices))
+    return make_batch(sources, targets)
+
+
+def plan(lengths_N2: NDArray[np.int32], budget: int, seed: int, epoch: int) -> list[Indices]:
+    """The batches of one epoch, as indices of pairs: each pair once, in an order that (seed, epoch) alone decide.
+
+    A batch holds pairs of similar length, and at most `budget` symbols on its longer side, padding and ends included;
+    a pair longer than that is a batch of its own.
+    """
+    order = np.argsort(keys(seed, epoch, ORDER, np.arange(len(lengths_N2))), kind="stable")
+    pairs = max(1, int(WINDOW * budget / (1 + lengths_N2.max(1).mean())))
+    windows_N = np.arange(len(order)) // pairs
+    by_length = np.lexsort((lengths_N2[order, 0], lengths_N2[order, 1], windows_N))
+    batches = _cut(order[by_length], lengths_N2, budget, np.arange(0, len(order), pairs))
+    shuffled = np.argsort(keys(seed, epoch, BATCHES, np.arange(len(batches))), kind="stable")
+    return [batches[i] for i in shuffled]
+
+
+def plan_in_order(lengths_N2: NDArray[np.int32], budget: int) -> list[Indices]:
+    """Batches of similar length, the shortest first, for validation and answering."""
+    order = np.lexsort((lengths_N2[:, 0], lengths_N2[:, 1]))
+    return _cut(order, lengths_N2, budget, np.zeros(1, dtype=np.int64))
+
+
+def _cut(order: Indices, lengths_N2: NDArray[np.int32], budget: int, windows: Indices) -> list[Indices]:
+    """Cuts where the next pair would break the budget, and where a new window begins."""
+    longest = (1 + lengths_N2[order].max(1)).tolist()
+    fresh = frozenset(windows.tolist())
+    starts, widest = [0], 0
+    for place, length in enumerate(longest):
+        widest = max(widest, length)
+        if place > starts[-1] and ((place + 1 - starts[-1]) * widest > budget or place in fresh):
+            starts.append(place)
+            widest = length
+    return np.split(order, starts[1:]) if longest else []

@@ -1,0 +1,227 @@
+"""Pairs out of files, one at a time: TSV, JSONL, two line-aligned files, and `.gz` of each."""
+
+import difflib
+import gzip
+import hashlib
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Literal
+
+from antiphon.data.text import LONE_SURROGATE
+from antiphon.errors import AntiphonError
+
+Fault = Literal[
+    "bad UTF-8", "no TAB", "invalid JSON", "no source or target key", "blank source", "blank target", "both sides blank"
+]
+Oddity = Literal["CRLF line ending", "stray line break", "more than two columns"]
+
+# What other programs take for a line break and a pairs file does not; \n is among them for JSON strings.
+STRAY = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
+UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
+GLANCE = 1_000  # lines after which a file without TABs is given up
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A source and the target that answers it."""
+
+    source: str
+    target: str
+    place: str  # file:line
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a file: its pair as far as it could be read, why it is of no use if so, and what was mended."""
+
+    pair: Pair
+    fault: Fault | None
+    oddities: tuple[Oddity, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of text without its end; `sound` is False where it was not UTF-8."""
+
+    text: str
+    sound: bool
+    oddities: tuple[Oddity, ...]
+
+
+def read_rows(paths: Sequence[str], target_paths: Sequence[str], key: str) -> Iterator[Row]:
+    """Every line of the files as a row, in order; `key` is the option that names them, for messages."""
+    if target_paths and len(paths) != len(target_paths):
+        raise AntiphonError(
+            f"{key}: {_files(len(paths))}, but {key}_target has {_files(len(target_paths))}. "
+            "Name one target file for each source file, in the same order."
+        )
+    if target_paths:
+        for path, target_path in zip(paths, target_paths, strict=True):
+            yield from _read_aligned(path, target_path, key)
+        return
+    for path in paths:
+        yield from _read_jsonl(path, key) if _is_jsonl(path, key) else _read_tsv(path, key)
+
+
+def read_lines(path: str, key: str) -> Iterator[Line]:
+    """The lines of a text file, cut at \\n only, whatever else looks like a line break."""
+    empty = True
+    try:
+        with _open(path, key, unpack=path.endswith(".gz")) as file:
+            for line in file:
+                if empty:
+                    line = _check_start(line, path, key)
+                empty = not line
+                if line:
+                    yield _decode(line)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise AntiphonError(f"{key}: {path} is not a whole gzip file. Compress it again.") from error
+    except OSError as error:
+        raise AntiphonError(f"{key}: {path} cannot be read ({error.strerror}).") from error
+    if empty:
+        raise AntiphonError(f"{key}: {path} is empty. Is it the right file?")
+
+
+def _check_start(line: bytes, path: str, key: str) -> bytes:
+    if line.startswith(UTF16_MARKS):
+        raise AntiphonError(f"{key}: {path} is UTF-16. Save it as UTF-8.")
+    return line.removeprefix(UTF8_MARK)
+
+
+def _decode(line: bytes) -> Line:
+    line = line.removesuffix(b"\n")
+    oddities: list[Oddity] = []
+    if line.endswith(b"\r"):
+        line = line[:-1]
+        oddities.append("CRLF line ending")
+    try:
+        text, sound = line.decode(), True
+    except UnicodeDecodeError:
+        text, sound = line.decode(errors="replace"), False
+    return Line(_mend(text, oddities), sound, tuple(oddities))
+
+
+def _mend(text: str, oddities: list[Oddity]) -> str:
+    if not STRAY.search(text):
+        return text
+    oddities.append("stray line break")
+    return STRAY.sub(" ", text)
+
+
+def _read_tsv(path: str, key: str) -> Iterator[Row]:
+    filled = without = 0
+    first = ""
+    for number, line in enumerate(read_lines(path, key), start=1):
+        source, tab, rest = line.text.partition("\t")
+        target, more, _ = rest.partition("\t")
+        place = f"{path}:{number}"
+        oddities: tuple[Oddity, ...] = (*line.oddities, "more than two columns") if more else line.oddities
+        lonely = bool(source.strip()) and not tab
+        filled += bool(line.text.strip())
+        without += lonely
+        first = first or (place if lonely else "")
+        if filled == GLANCE:
+            _check_columns(path, key, filled, without, first)
+        yield _row(source, target, place, "no TAB" if lonely else None, line.sound, oddities)
+    _check_columns(path, key, filled, without, first)
+
+
+def _check_columns(path: str, key: str, filled: int, without: int, first: str) -> None:
+    if 2 * without > filled:
+        raise AntiphonError(
+            f"{key}: {path} has one column: {without:,} of {filled:,} lines have no TAB, the first is {first}. "
+            f"A line is source TAB target; of two line-aligned files, name the other in {key}_target."
+        )
+
+
+def _read_jsonl(path: str, key: str) -> Iterator[Row]:
+    for number, line in enumerate(read_lines(path, key), start=1):
+        oddities = list(line.oddities)
+        source, target, fault = _parse(line.text)
+        source, target = _mend(source, oddities), _mend(target, oddities)
+        yield _row(source, target, f"{path}:{number}", fault, line.sound, tuple(dict.fromkeys(oddities)))
+
+
+def _parse(text: str) -> tuple[str, str, Fault | None]:
+    if not text.strip():
+        return "", "", None
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return text, "", "invalid JSON"
+    source, target = (content.get("source"), content.get("target")) if isinstance(content, dict) else (None, None)
+    if not isinstance(source, str) or not isinstance(target, str):
+        return text, "", "no source or target key"
+    return LONE_SURROGATE.sub("\ufffd", source), LONE_SURROGATE.sub("\ufffd", target), None
+
+
+def _is_jsonl(path: str, key: str) -> bool:
+    if path.removesuffix(".gz").endswith(".jsonl"):
+        return True
+    first = next(read_lines(path, key), None)
+    return first is not None and first.text.startswith("{") and _parse(first.text)[2] is None
+
+
+def _read_aligned(path: str, target_path: str, key: str) -> Iterator[Row]:
+    counts = [0, 0]
+    for source, target in zip_longest(read_lines(path, key), read_lines(target_path, f"{key}_target")):
+        counts[0] += source is not None
+        counts[1] += target is not None
+        if source is None or target is None:
+            continue
+        oddities = tuple(dict.fromkeys(source.oddities + target.oddities))
+        yield _row(source.text, target.text, f"{path}:{counts[0]}", None, source.sound and target.sound, oddities)
+    if counts[0] != counts[1]:
+        raise AntiphonError(
+            f"{key}: {path} has {counts[0]:,} lines, but {target_path} has {counts[1]:,}. "
+            "Line N of one must answer line N of the other: find the line that is missing."
+        )
+
+
+def _row(source: str, target: str, place: str, fault: Fault | None, sound: bool, oddities: tuple[Oddity, ...]) -> Row:
+    if not sound:
+        fault = "bad UTF-8"
+    elif fault is None:
+        match bool(source.strip()), bool(target.strip()):
+            case False, False:
+                fault = "both sides blank"
+            case False, True:
+                fault = "blank source"
+            case True, False:
+                fault = "blank target"
+    return Row(Pair(source, target, place), fault, oddities)
+
+
+def hash_file(path: str, key: str) -> str:
+    """The SHA-256 of a file as it lies on the disk."""
+    try:
+        with _open(path, key, unpack=False) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise AntiphonError(f"{key}: {path} cannot be read ({error.strerror}).") from error
+
+
+def _open(path: str, key: str, unpack: bool) -> io.BufferedIOBase:
+    try:
+        return gzip.open(path) if unpack else open(path, "rb")
+    except FileNotFoundError:
+        raise AntiphonError(f"{key}: no such file as {path}.{_nearest(Path(path))}") from None
+    except IsADirectoryError:
+        raise AntiphonError(f"{key}: {path} is a folder. Name the file in it, or a list of files.") from None
+
+
+def _nearest(file: Path) -> str:
+    if not file.parent.is_dir():
+        return f" There is no folder {file.parent} either."
+    near = difflib.get_close_matches(file.name, [entry.name for entry in file.parent.iterdir()], n=1)
+    return f' Did you mean "{file.parent / near[0]}"?' if near else ""
+
+
+def _files(count: int) -> str:
+    return f"{count} file" if count == 1 else f"{count} files"

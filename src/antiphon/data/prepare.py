@@ -1,0 +1,245 @@
+"""The one path from data files to token stores: read, report, learn the tokenisers, write; or find it all done."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from antiphon.config.schema import Data
+from antiphon.data.corpus import Row, hash_file, read_rows
+from antiphon.data.doctor import Chart, Doctor, Report, SplitName
+from antiphon.data.holdout import hold_out
+from antiphon.data.store import PairStore, open_store, write_store
+from antiphon.data.text import normalise
+from antiphon.data.tokenize import Choice, SideName, Tokenizer, learn, load_tokenizer, save_tokenizer
+from antiphon.data.vocab import UNKNOWN
+from antiphon.errors import AntiphonError
+from antiphon.files import make_folder, write_text
+
+FORMAT = 1
+LABEL, VALID_PAIRS = "prepared.json", "valid.jsonl"
+SIDES: tuple[SideName, SideName] = ("source", "target")
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that training needs to know of the data."""
+
+    source: Tokenizer
+    target: Tokenizer
+    train: PairStore
+    valid: PairStore
+    valid_pairs: list[tuple[str, str]]  # the normalised texts of `valid`, in its order
+    report: Report
+    length_ratio: float  # target symbols a source symbol: more than nearly all training pairs have
+    fingerprint: str
+
+
+def prepare(data: Data, folder: Path, tell: Tell = lambda phrase: None) -> Prepared:
+    """Prepares the data in `folder`, or loads what an earlier call left there if files and options are the same."""
+    tell("looking at the files")
+    fingerprint = _fingerprint(data)
+    try:
+        return _load(data, folder, fingerprint)
+    except (AntiphonError, OSError, ValueError, KeyError, TypeError):
+        # Nothing there, something else, or half of it: all the same, it is made anew.
+        pass
+    make_folder(folder)
+    (folder / LABEL).unlink(missing_ok=True)
+    _build(data, folder, fingerprint, tell)
+    return _load(data, folder, fingerprint)
+
+
+def _fingerprint(data: Data) -> str:
+    options = data.model_dump(mode="json")
+    keys = ("train", "train_target", "valid", "valid_target", "test", "test_target")
+    hashes = [hash_file(path, f"data.{key}") for key in keys for path in options[key]]
+    return hashlib.sha256(json.dumps([FORMAT, options, hashes]).encode()).hexdigest()
+
+
+def _load(data: Data, folder: Path, fingerprint: str) -> Prepared:
+    label = json.loads((folder / LABEL).read_bytes())
+    if label["fingerprint"] != fingerprint:
+        raise ValueError("other files or options")
+    for name, checksum in label["files"].items():
+        if hashlib.sha256((folder / name).read_bytes()).hexdigest() != checksum:
+            raise ValueError(f"{name} is damaged")
+    source = load_tokenizer(folder, "source", data.source.tokenizer)
+    target = source if data.joint else load_tokenizer(folder, "target", data.target.tokenizer)
+    texts = [json.loads(line) for line in (folder / VALID_PAIRS).read_bytes().splitlines()]
+    return Prepared(
+        source=source,
+        target=target,
+        train=open_store(folder / "train"),
+        valid=open_store(folder / "valid"),
+        valid_pairs=[(source_text, target_text) for source_text, target_text in texts],
+        report=Report.from_dict(label["report"]),
+        length_ratio=float(label["length_ratio"]),
+        fingerprint=fingerprint,
+    )
+
+
+def _build(data: Data, folder: Path, fingerprint: str, tell: Tell) -> None:
+    """The files are gone through once for the report, and again for each thing that is learnt or written."""
+    doctor = _examine(data, tell)
+    source = _learn(data, doctor, SIDES if data.joint else SIDES[:1], tell)
+    target = source if data.joint else _learn(data, doctor, SIDES[1:], tell)
+    names = save_tokenizer(source, folder, "source") + save_tokenizer(target, folder, "target")
+    writer = _Writer(data, folder, doctor, source, target)
+    tell("writing the training pairs")
+    train = writer.write("train")
+    tell("writing the validation pairs")
+    writer.write("valid")
+    write_text(folder / VALID_PAIRS, "".join(json.dumps(texts) + "\n" for texts in writer.valid_texts))
+    label = {
+        "fingerprint": fingerprint,
+        "files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in [*names, VALID_PAIRS]},
+        "length_ratio": _length_ratio(train),
+        "report": doctor.report([*_held_out_note(data, doctor), *writer.notes()]).to_dict(),
+    }
+    # The label comes last: without it nothing here counts.
+    write_text(folder / LABEL, json.dumps(label, indent=1))
+
+
+def _examine(data: Data, tell: Tell) -> Doctor:
+    doctor = Doctor()
+    splits: tuple[tuple[SplitName, list[str], list[str]], ...] = (
+        ("train", data.train, data.train_target),
+        ("valid", data.valid, data.valid_target),
+        ("test", data.test, data.test_target),
+    )
+    for split, paths, target_paths in splits:
+        for row in read_rows(paths, target_paths, f"data.{split}"):
+            if split not in doctor.charts:
+                tell(f"reading the {split} pairs")
+            doctor.see(split, row)
+        if split in doctor.charts:
+            _check_some_left(split, doctor.charts[split])
+    if "train" not in doctor.charts:
+        raise AntiphonError("data.train: no file is named. Name at least one file of pairs.")
+    if not data.valid:
+        chart = doctor.charts["train"]
+        kept = chart.kept_indices()
+        sources, pairs = (np.frombuffer(hashes, dtype=np.uint64)[kept] for hashes in (chart.sources, chart.pairs))
+        doctor.held_out = set(kept[hold_out(sources, pairs)].tolist())
+    return doctor
+
+
+def _check_some_left(split: SplitName, chart: Chart) -> None:
+    if any(chart.kept):
+        return
+    reasons = [
+        (count, what, places) for (effect, what), (count, places) in chart.tallies.items() if effect == "left out"
+    ]
+    told = ", ".join(f"{count:,} {what} (first: {places[0]})" for count, what, places in reasons)
+    raise AntiphonError(f"data.{split}: no pair is left of {len(chart.kept):,} lines: {told}. Mend the file.")
+
+
+def _chart(data: Data, doctor: Doctor, split: SplitName) -> Chart:
+    return doctor.charts["valid" if split == "valid" and data.valid else "train"]
+
+
+def _kept_rows(data: Data, doctor: Doctor, split: SplitName) -> Iterator[tuple[int, Row]]:
+    """The rows of one split that are of use, with their indices."""
+    chart = _chart(data, doctor, split)
+    if chart is doctor.charts.get("valid"):
+        rows, held = read_rows(data.valid, data.valid_target, "data.valid"), None
+    else:
+        rows = read_rows(data.train, data.train_target, "data.train")
+        # Where all pairs are the same none is held out, and they validate too.
+        held = (split == "valid") if doctor.held_out else None
+    for index, (row, kept) in enumerate(zip(rows, chart.kept, strict=False)):
+        if kept and (held is None or (index in doctor.held_out) is held):
+            yield index, row
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The texts of the training pairs, read anew each time they are gone through."""
+
+    data: Data
+    doctor: Doctor
+    sides: tuple[SideName, ...]
+
+    def __iter__(self) -> Iterator[str]:
+        for _, row in _kept_rows(self.data, self.doctor, "train"):
+            for side in self.sides:
+                yield row.pair.source if side == "source" else row.pair.target
+
+
+def _learn(data: Data, doctor: Doctor, sides: tuple[SideName, ...], tell: Tell) -> Tokenizer:
+    choice: Choice = (data.source if "source" in sides else data.target).tokenizer
+    tell(f"learning the {choice.kind} of the {' and the '.join(sides)}")
+    return learn(choice, _Texts(data, doctor, sides))
+
+
+@dataclass
+class _Writer:
+    """Turns pairs into numbers, writes them, and counts what nobody may miss."""
+
+    data: Data
+    folder: Path
+    doctor: Doctor
+    source: Tokenizer
+    target: Tokenizer
+    valid_texts: list[tuple[str, str]] = field(default_factory=list)
+    counts: dict[SideName, list[int]] = field(default_factory=lambda: {side: [0, 0] for side in SIDES})
+
+    def write(self, split: SplitName) -> PairStore:
+        store = write_store(self.folder / split, self._encode(split), max(self.source.size, self.target.size))
+        if not len(store):
+            _check_some_left(split, _chart(self.data, self.doctor, split))
+            raise AntiphonError(
+                "data.train: no pair is left to validate on: those held out are longer than data.max_length. "
+                "Raise it, or name a file in data.valid."
+            )
+        return store
+
+    def _encode(self, split: SplitName) -> Iterator[tuple[list[int], list[int]]]:
+        chart, longest = _chart(self.data, self.doctor, split), self.data.max_length
+        for index, row in _kept_rows(self.data, self.doctor, split):
+            ids = self.source.encode(row.pair.source), self.target.encode(row.pair.target)
+            if max(map(len, ids)) > longest:
+                chart.leave_out(index, f"longer than data.max_length ({longest:,})")
+                self.doctor.held_out.discard(index)
+                continue
+            if split == "valid":
+                self.valid_texts.append((normalise(row.pair.source), normalise(row.pair.target)))
+            else:
+                self._count(ids)
+            yield ids
+
+    def _count(self, ids: tuple[list[int], list[int]]) -> None:
+        for side, numbers in zip(SIDES, ids, strict=True):
+            self.counts[side][0] += len(numbers)
+            self.counts[side][1] += numbers.count(UNKNOWN)
+
+    def notes(self) -> Iterator[str]:
+        for side, tokenizer in zip(SIDES, (self.source, self.target), strict=True):
+            choice = self.data.source.tokenizer if side == "source" else self.data.target_tokenizer
+            symbols, unknown = self.counts[side]
+            rest = f", {unknown / symbols:.2%} of them unknown" if unknown else ""
+            yield f"{side}: {symbols:,} symbols out of {tokenizer.size:,} {choice.kind}{rest}"
+
+
+def _held_out_note(data: Data, doctor: Doctor) -> Iterator[str]:
+    if data.valid:
+        return
+    if not doctor.held_out:
+        yield "valid: data.valid is not set and all training pairs are the same, so they validate too"
+        return
+    chart = doctor.charts["train"]
+    held = np.array(sorted(doctor.held_out))
+    sources = np.frombuffer(chart.sources, dtype=np.uint64)
+    shared = np.isin(sources[held], sources[np.setdiff1d(chart.kept_indices(), held)]).any()
+    how = "; their sources are trained on too, for there are too few" if shared else ", chosen by their source"
+    yield f"valid: data.valid is not set, so {len(held):,} of the training pairs are held out{how}"
+
+
+def _length_ratio(train: PairStore) -> float:
+    source, target = train.lengths.T
+    return float(np.percentile(target / np.maximum(source, 1), 99.9) * 1.2)

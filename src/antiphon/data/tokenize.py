@@ -1,0 +1,229 @@
+"""Tokenisers: text to numbers and back, in words, characters, bytes or subwords; and their files."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from antiphon.config.schema import Bytes, Characters, Subwords, Words
+from antiphon.data.subwords import WORD_START, learn_subwords, open_subwords
+from antiphon.data.text import normalise
+from antiphon.data.vocab import SILENT, SPECIAL, UNKNOWN, Vocabulary, most_frequent
+from antiphon.data.words import AMBIGUOUS, JOINER, Split, cut_words, join_words
+from antiphon.errors import AntiphonError
+from antiphon.files import write_whole
+
+Choice = Words | Characters | Bytes | Subwords
+SideName = Literal["source", "target"]
+FORMAT = 1
+
+
+class Tokenizer(Protocol):
+    """Text in, numbers out, and back; numbers 0 to 3 are padding, start, end and unknown in every kind."""
+
+    @property
+    def file_ending(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def encode(self, text: str) -> list[int]:
+        """The normalised text as numbers, without start and end."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of the numbers, without padding, start and end; an unknown symbol is shown as `<unk>`."""
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """One label a number, for pictures."""
+
+    def unknown(self, text: str) -> list[str]:
+        """The symbols of this text that were never seen in training, each once."""
+
+    def splits(self) -> NDArray[np.int32] | None:
+        """The two pieces that each piece was merged from, -1 where there are none; None where nothing is merged."""
+
+    def to_bytes(self) -> bytes:
+        """What its file holds."""
+
+
+@dataclass(frozen=True)
+class WordTokenizer:
+    """One number a word; with split = "punctuation" one a mark too, with joiners that keep the spacing."""
+
+    vocabulary: Vocabulary
+    split: Split
+
+    file_ending = "json"
+
+    @property
+    def size(self) -> int:
+        return self.vocabulary.size
+
+    def encode(self, text: str) -> list[int]:
+        return self.vocabulary.look_up(cut_words(text, self.split))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return join_words(self.vocabulary.spoken(ids), self.split)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return self.vocabulary.symbols(ids)
+
+    def unknown(self, text: str) -> list[str]:
+        missing = self.vocabulary.missing(cut_words(text, self.split))
+        return list(dict.fromkeys(word.strip(JOINER) or JOINER for word in missing))
+
+    def splits(self) -> None:
+        return None
+
+    def to_bytes(self) -> bytes:
+        return _to_json({"kind": "words", "split": self.split, "symbols": self.vocabulary.learnt})
+
+
+@dataclass(frozen=True)
+class CharacterTokenizer:
+    """One number a character, spaces included."""
+
+    vocabulary: Vocabulary
+
+    file_ending = "json"
+
+    @property
+    def size(self) -> int:
+        return self.vocabulary.size
+
+    def encode(self, text: str) -> list[int]:
+        return self.vocabulary.look_up(normalise(text))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(self.vocabulary.spoken(ids))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [WORD_START if symbol == " " else symbol for symbol in self.vocabulary.symbols(ids)]
+
+    def unknown(self, text: str) -> list[str]:
+        return self.vocabulary.missing(normalise(text))
+
+    def splits(self) -> None:
+        return None
+
+    def to_bytes(self) -> bytes:
+        return _to_json({"kind": "characters", "symbols": self.vocabulary.learnt})
+
+
+@dataclass(frozen=True)
+class ByteTokenizer:
+    """One number a UTF-8 byte: 4 to 259."""
+
+    file_ending = "json"
+    size = len(SPECIAL) + 256
+
+    def encode(self, text: str) -> list[int]:
+        return [byte + len(SPECIAL) for byte in normalise(text).encode()]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        spoken = [i for i in ids if i not in SILENT]
+        parts = [SPECIAL[i].encode() if i == UNKNOWN else bytes([i - len(SPECIAL)]) for i in spoken]
+        return b"".join(parts).decode(errors="replace")
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [SPECIAL[i] if i < len(SPECIAL) else _show_byte(i - len(SPECIAL)) for i in ids]
+
+    def unknown(self, text: str) -> list[str]:
+        return []
+
+    def splits(self) -> None:
+        return None
+
+    def to_bytes(self) -> bytes:
+        return _to_json({"kind": "bytes"})
+
+
+def _show_byte(byte: int) -> str:
+    if byte == ord(" "):
+        return WORD_START
+    return chr(byte) if 32 < byte < 127 else f"<0x{byte:02X}>"
+
+
+def learn(choice: Choice, texts: Iterable[str]) -> Tokenizer:
+    """Learns a tokeniser; `texts` is gone through more than once, so it must start anew each time."""
+    match choice:
+        case Words(size=size, split=split):
+            never = AMBIGUOUS if split == "punctuation" else frozenset()
+            words = Counter(word for text in texts for word in cut_words(text, split) if word not in never)
+            return WordTokenizer(most_frequent(words, size), split)
+        case Characters(size=size):
+            return CharacterTokenizer(most_frequent(Counter(c for text in texts for c in normalise(text)), size))
+        case Bytes():
+            return ByteTokenizer()
+        case Subwords():
+            return learn_subwords(choice, texts)
+        case _:
+            assert_never(choice)
+
+
+def save_tokenizer(tokenizer: Tokenizer, folder: Path, side: SideName) -> list[str]:
+    """Writes the one file of this side's tokeniser and returns its name, in a list."""
+    name = f"{side}.tokenizer.{tokenizer.file_ending}"
+    write_whole(folder / name, lambda file: file.write(tokenizer.to_bytes()))
+    return [name]
+
+
+def load_tokenizer(folder: Path, side: SideName, choice: Choice) -> Tokenizer:
+    """The tokeniser that `save_tokenizer` wrote; a sentencepiece model stands alone, for `choice` says the rest."""
+    path = folder / f"{side}.tokenizer.{'model' if isinstance(choice, Subwords) else 'json'}"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise AntiphonError(f"{path}: cannot be read ({error.strerror}). Is the folder whole?") from error
+    try:
+        match choice:
+            case Subwords(model=model):
+                return open_subwords(content, model)
+            case _:
+                return _from_json(json.loads(content), choice)
+    except (ValueError, RecursionError) as error:
+        ours = type(error) is ValueError  # json's own errors are other kinds, in words for programmers
+        reason = str(error) if ours else "not a tokeniser file"
+        raise AntiphonError(f"{path}: damaged, or of another run ({reason}). Train again, or copy it anew.") from error
+
+
+def _to_json(content: dict[str, Any]) -> bytes:
+    return json.dumps({"format": FORMAT, **content}, ensure_ascii=False, indent=0).encode()
+
+
+def _from_json(content: Any, choice: Words | Characters | Bytes) -> Tokenizer:
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError("not a tokeniser file")
+    if content.get("kind") != choice.kind:
+        raise ValueError(f"it holds {str(content.get('kind'))[:40]!r}, not {choice.kind!r}")
+    match choice:
+        case Words(split=split):
+            if content.get("split") != split:
+                raise ValueError(f"its words are split at {str(content.get('split'))[:40]!r}, not {split!r}")
+            return WordTokenizer(_symbols(content), split)
+        case Characters():
+            vocabulary = _symbols(content)
+            if any(len(symbol) != 1 for symbol in vocabulary.learnt):
+                raise ValueError("not every symbol is one character")
+            return CharacterTokenizer(vocabulary)
+        case Bytes():
+            return ByteTokenizer()
+        case _:
+            assert_never(choice)
+
+
+def _symbols(content: dict[str, Any]) -> Vocabulary:
+    symbols = content.get("symbols")
+    if not isinstance(symbols, list) or not all(isinstance(symbol, str) and symbol for symbol in symbols):
+        raise ValueError("its symbols are not texts")
+    if len(set(symbols)) != len(symbols):
+        raise ValueError("a symbol stands in it twice")
+    # A line break or half a surrogate pair in an answer would spoil what the user reads.
+    if any(symbol not in (" ", normalise(symbol)) for symbol in symbols):
+        raise ValueError("its symbols are not normalised text")
+    return Vocabulary(tuple(symbols))

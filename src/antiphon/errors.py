@@ -1,0 +1,21 @@
+"""The one kind of error that is the user's to mend: printed without a traceback."""
+
+
+class AntiphonError(Exception):
+    """Says what is wrong, where, and how to mend it, in one or two lines."""
+
+    code = 2
+
+
+class DiskError(AntiphonError):
+    """The machine could not keep what was to be written; nothing that was there is lost."""
+
+    code = 1
+
+
+class Interrupted(AntiphonError):
+    """Stopped on demand; what was done is saved."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code

@@ -1,0 +1,115 @@
+"""Recurrent cells: one step, or a whole sequence in torch's fused kernels, with the same weights.
+
+N rows · T places · D width of the input · G width of all gates · the state is a tuple of tensors N x width
+"""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+CellState = tuple[Tensor, ...]  # (h, c) for an LSTM, (h,) for a GRU; h comes first
+
+
+class Cell(Protocol):
+    """s' = R(s, x). What the input adds to the gates does not depend on the state, so it is projected ahead."""
+
+    parts: int  # tensors in the state
+    gates: int  # G
+    width: int
+
+    def project(self, x_NTD: Tensor) -> Tensor:
+        """The input's share of the gates, for all places in one product."""
+        ...
+
+    def step(self, gates_NG: Tensor, state: CellState) -> CellState:
+        """One place on."""
+        ...
+
+    def __call__(
+        self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
+    ) -> tuple[Tensor, CellState]:
+        """All places at once. With lengths, the state returned is the one at each row's own end."""
+        ...
+
+
+class LSTM(nn.Module):
+    """f, i, o = sigma(W x + U h + b); c' = f*c + i*tanh(W x + U h + b); h' = o*tanh(c') (Hochreiter & Schmidhuber, 1997)."""
+
+    parts = 2
+
+    def __init__(self, input_width: int, width: int) -> None:
+        super().__init__()
+        self.width, self.gates = width, 4 * width
+        self.kernel = nn.LSTM(input_width, width, batch_first=True)
+
+    def project(self, x_NTD: Tensor) -> Tensor:
+        return _project(self.kernel, x_NTD)
+
+    def step(self, gates_NG: Tensor, state: CellState) -> CellState:
+        h, c = state
+        gates_NG = gates_NG + _carry(self.kernel, h)
+        input_gate, forget_gate, candidate, output_gate = gates_NG.chunk(4, dim=1)
+        c = torch.sigmoid(forget_gate) * c + torch.sigmoid(input_gate) * torch.tanh(candidate)
+        return torch.sigmoid(output_gate) * torch.tanh(c), c
+
+    def forward(
+        self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
+    ) -> tuple[Tensor, CellState]:
+        start = None if state is None else (state[0].unsqueeze(0), state[1].unsqueeze(0))
+        if lengths_N is None:
+            h_NTD, (h, c) = self.kernel(x_NTD, start)
+            return h_NTD, (h[0], c[0])
+        packed = pack_padded_sequence(x_NTD, lengths_N, batch_first=True, enforce_sorted=False)
+        out, (h, c) = self.kernel(packed, start)
+        return _padded(out, x_NTD.shape[1]), (h[0], c[0])
+
+
+class GRU(nn.Module):
+    """u, r = sigma(W x + U h + b); h^ = tanh(W x + b + r*(U h + d)); h' = u*h + (1-u)*h^ (Cho et al., 2014)."""
+
+    parts = 1
+
+    def __init__(self, input_width: int, width: int) -> None:
+        super().__init__()
+        self.width, self.gates = width, 3 * width
+        self.kernel = nn.GRU(input_width, width, batch_first=True)
+
+    def project(self, x_NTD: Tensor) -> Tensor:
+        return _project(self.kernel, x_NTD)
+
+    def step(self, gates_NG: Tensor, state: CellState) -> CellState:
+        (h,) = state
+        reset_x, update_x, candidate_x = gates_NG.chunk(3, dim=1)
+        reset_h, update_h, candidate_h = _carry(self.kernel, h).chunk(3, dim=1)
+        update = torch.sigmoid(update_x + update_h)
+        candidate = torch.tanh(candidate_x + torch.sigmoid(reset_x + reset_h) * candidate_h)
+        return (candidate + update * (h - candidate),)
+
+    def forward(
+        self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
+    ) -> tuple[Tensor, CellState]:
+        start = None if state is None else state[0].unsqueeze(0)
+        if lengths_N is None:
+            h_NTD, h = self.kernel(x_NTD, start)
+            return h_NTD, (h[0],)
+        packed = pack_padded_sequence(x_NTD, lengths_N, batch_first=True, enforce_sorted=False)
+        out, h = self.kernel(packed, start)
+        return _padded(out, x_NTD.shape[1]), (h[0],)
+
+
+def _project(kernel: nn.RNNBase, x_NTD: Tensor) -> Tensor:
+    weight_GD, _, bias_G, _ = kernel.all_weights[0]
+    return F.linear(x_NTD, weight_GD, bias_G)
+
+
+def _carry(kernel: nn.RNNBase, h: Tensor) -> Tensor:
+    _, weight_GD, _, bias_G = kernel.all_weights[0]
+    return F.linear(h, weight_GD, bias_G)
+
+
+def _padded(out: nn.utils.rnn.PackedSequence, length: int) -> Tensor:
+    h_NTD, _ = pad_packed_sequence(out, batch_first=True, total_length=length)
+    return h_NTD

@@ -1,0 +1,57 @@
+"""The four shapes of a sequence model, a screenful each. So far: n -> m.
+
+B batch · N rows = batch x beam · S, T source and target places · P real target places · V words · E output
+"""
+
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+from antiphon.attend.memory import Memory
+from antiphon.data.batch import Batch
+from antiphon.encode.tokens import Tokens
+from antiphon.layers.packing import Packing
+from antiphon.predict.heads import Words
+from antiphon.search.step import State
+
+
+class Encoder(Protocol):
+    def __call__(self, words_BSD: Tensor, mask_BS: Tensor, look: list[Tensor] | None = None) -> Memory: ...
+
+
+class Decoder(Protocol):
+    """`forward` for all words at once and `step` for one give the same numbers."""
+
+    width: int  # E
+
+    def start(self, memory: Memory) -> Any: ...
+
+    def __call__(
+        self, words_BTD: Tensor, state: Any, mask_BT: Tensor, look: list[Tensor] | None = None
+    ) -> tuple[Tensor, Any]: ...
+
+    def step(self, word_ND: Tensor, state: Any) -> tuple[Tensor, Any]: ...
+
+
+class Seq2Seq(nn.Module):
+    """P(t | s) = prod P(t_j | t_<j, s): encode the source, attend to it, predict the target word by word."""
+
+    def __init__(self, source: Tokens, encoder: Encoder, target: Tokens, decoder: Decoder, head: Words) -> None:
+        super().__init__()
+        self.source, self.encoder, self.target, self.decoder, self.head = source, encoder, target, decoder, head
+
+    def forward(self, batch: Batch, look: list[Tensor] | None = None) -> Tensor:
+        """What the head reads at every real target place, P x E, with the true words before it."""
+        out_BTE, _ = self.decoder(
+            self.target(batch.target_in_BT), self.start(batch.source_BS, batch.mask_BS), batch.target_mask_BT, look
+        )
+        return Packing.of(batch.target_mask_BT).pack(out_BTE)
+
+    def start(self, source_BS: Tensor, mask_BS: Tensor) -> Any:
+        """Read the source; the state before the first word."""
+        return self.decoder.start(self.encoder(self.source(source_BS), mask_BS))
+
+    def step(self, words_N: Tensor, state: State) -> tuple[Tensor, State]:
+        """The contract of search: log-probabilities of the next word, and the state after these."""
+        out_NE, state = self.decoder.step(self.target(words_N), state)
+        return self.head(out_NE).log_softmax(dim=-1), state

@@ -1,0 +1,155 @@
+"""Text in, text out: the one path that validation, the command line, Python and tests all use.
+
+B sentences · T target places · S source places · H heads
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from antiphon.config.schema import RecurrentDecoder, RecurrentEncoder, Run, Search, TransformerStack
+from antiphon.data.batch import load_batch, make_batch, make_sources, plan_in_order
+from antiphon.data.store import PairStore
+from antiphon.data.tokenize import Tokenizer
+from antiphon.data.vocab import END, PAD, START, UNKNOWN
+from antiphon.errors import AntiphonError
+from antiphon.models import Seq2Seq
+from antiphon.search.beam import Beam, beam_search
+from antiphon.search.sample import Sampling, sample
+from antiphon.search.step import Hypothesis
+
+_BATCH_TOKENS = 2048  # source symbols searched at once; the answers do not depend on it
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer to one text."""
+
+    text: str
+    score: float  # log-probability / length ^ exponent
+    log_probability: float
+    pieces: tuple[str, ...]  # its symbols, as labels
+    log_probabilities: tuple[float, ...]  # one a symbol, and one for the end where there is one
+    ended: bool  # False where the length limit cut it
+    symbols: tuple[int, ...]
+
+
+EMPTY = Answer("", 0.0, 0.0, (), (), True, ())
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Where a model looked while it wrote one answer."""
+
+    source: list[str]
+    target: list[str]  # the answer's symbols and its end
+    weights_HTS: list[Tensor]  # a layer that attends; recurrent decoders have one with one head
+
+
+class Pipeline:
+    """A model with its tokenisers: what was validated is what answers."""
+
+    def __init__(self, model: Seq2Seq, source: Tokenizer, target: Tokenizer, run: Run) -> None:
+        self.model, self.source, self.target, self.run = model, source, target, run
+
+    def answer(
+        self,
+        texts: Sequence[str],
+        search: Search | None = None,
+        first: int = 0,
+        batch_tokens: int = _BATCH_TOKENS,
+        tell: Callable[[int], None] | None = None,
+    ) -> list[list[Answer]]:
+        """The best answers to each text, best first. An empty text has an empty answer.
+
+        `first` is the number of the first text among all that are asked for, which names lines in errors and seeds
+        the draws of each. `tell` hears how many texts are done.
+        """
+        search = search or self.run.search
+        encoded = [self.source.encode(text) for text in texts]
+        self._refuse_too_long(encoded, search, first)
+        asked = [n for n, symbols in enumerate(encoded) if symbols]
+        answers: list[list[Answer]] = [[EMPTY] for _ in texts]
+        done = len(texts) - len(asked)
+        lengths = np.array([[len(encoded[n]), 0] for n in asked], dtype=np.int32).reshape(-1, 2)
+        for indices in plan_in_order(lengths, batch_tokens):
+            numbers = [asked[i] for i in indices]
+            found = self.write([encoded[n] for n in numbers], [first + n for n in numbers], search)
+            for n, hypotheses in zip(numbers, found, strict=True):
+                answers[n] = [self._answer(hypothesis) for hypothesis in hypotheses]
+            done += len(numbers)
+            if tell:
+                tell(done)
+        return answers
+
+    def losses(self, store: PairStore, batch_tokens: int = 4096) -> Iterator[tuple[float, int, int]]:
+        """Per batch the summed -log P(target | source), its symbols, and those guessed right, true words given."""
+        self.model.eval()
+        for indices in plan_in_order(store.lengths, batch_tokens):
+            batch = load_batch(store, indices)
+            with torch.inference_mode():
+                words_P = batch.target_out_BT[batch.target_mask_BT]
+                loss, right = 0.0, 0
+                # In slices, because the logits of a whole batch can be larger than the rest of the model.
+                for out_CE, words_C in zip(self.model(batch).split(512), words_P.split(512), strict=True):
+                    log_probs_CV = self.model.head(out_CE).log_softmax(dim=-1)
+                    loss -= log_probs_CV.gather(1, words_C.unsqueeze(1)).double().sum().item()
+                    right += int((log_probs_CV.argmax(1) == words_C).sum())
+                yield loss, len(words_P), right
+
+    def look(self, text: str, answer: Answer) -> Looked:
+        """The attention behind an answer, from one pass over it; so it works after any search."""
+        symbols = self.source.encode(text)
+        batch = make_batch([symbols], [list(answer.symbols)])
+        look: list[Tensor] = []
+        self.model.eval()
+        with torch.inference_mode():
+            self.model(batch, look)
+        return Looked(
+            self.source.pieces([*symbols, END]), self.target.pieces([*answer.symbols, END]), [part[0] for part in look]
+        )
+
+    def write(self, sources: Sequence[Sequence[int]], numbers: Sequence[int], search: Search) -> list[list[Hypothesis]]:
+        source_BS, mask_BS = make_sources(sources)
+        limits = [self._limit(len(source), search) for source in sources]
+        forbidden = [PAD, START, UNKNOWN]
+        self.model.eval()
+        with torch.inference_mode():
+            state = self.model.start(source_BS, mask_BS)
+            if search.sample:
+                drawing = Sampling(search.temperature, search.top_k, search.top_p)
+                seeds = [search.seed * 1_000_003 + number for number in numbers]
+                return sample(self.model, state, limits, drawing, seeds, START, END, forbidden, search.n_best)
+            beam = Beam(search.beam, search.n_best, search.length_exponent)
+            return beam_search(self.model, state, limits, beam, START, END, forbidden)
+
+    def _limit(self, source_length: int, search: Search) -> int:
+        limit = search.max_length + 1  # and its end
+        if search.max_ratio:
+            limit = min(limit, int(search.max_ratio * source_length) + 10)
+        return min(limit, _seats(self.run.model.decoder) or limit)
+
+    def _refuse_too_long(self, encoded: Sequence[Sequence[int]], search: Search, first: int) -> None:
+        longest = min(search.max_source, (_seats(self.run.model.encoder) or search.max_source + 1) - 1)
+        for number, symbols in enumerate(encoded, start=first + 1):
+            if len(symbols) > longest:
+                raise AntiphonError(
+                    f"line {number}: {len(symbols):,} symbols, and this model reads at most {longest:,}. "
+                    "Split the text, or raise search.max_source where memory allows."
+                )
+
+    def _answer(self, found: Hypothesis) -> Answer:
+        return Answer(
+            self.target.decode(found.symbols), found.score, found.log_probability,
+            tuple(self.target.pieces(found.symbols)), found.log_probabilities, found.ended, found.symbols,
+        )  # fmt: skip
+
+
+def _seats(half: RecurrentEncoder | RecurrentDecoder | TransformerStack) -> int | None:
+    """The places that learned positions can tell apart; the others have no end."""
+    if isinstance(half, TransformerStack) and half.positions == "learned":
+        return half.max_positions
+    return None

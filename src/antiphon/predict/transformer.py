@@ -1,0 +1,131 @@
+"""The Transformer decoder: every word looks at the words before it and at the memory.
+
+B batch · N rows = batch x beam · T target places · P real places of the batch · D width
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from torch import Tensor, nn
+
+from antiphon.attend.memory import Keyed, Memory
+from antiphon.attend.multihead import CrossAttention, Past, SelfAttention
+from antiphon.layers.blocks import FeedForward, NormPlace, SubLayer
+from antiphon.layers.dropout import Dropout
+from antiphon.layers.packing import Packing
+from antiphon.layers.positions import Positions
+
+
+@dataclass(frozen=True)
+class TransformerState:
+    """Keys and values of the words so far, a row a hypothesis; those of the memory, a row a sentence."""
+
+    past: tuple[Past, ...]  # a layer
+    keyed: tuple[Keyed, ...]  # a layer
+    place: int  # of the next word
+
+    def select(self, rows_N: Tensor) -> "TransformerState":
+        return replace(self, past=tuple((k.index_select(0, rows_N), v.index_select(0, rows_N)) for k, v in self.past))
+
+    def keep(self, sentences_B: Tensor) -> "TransformerState":
+        return replace(self, keyed=tuple(keyed.keep(sentences_B) for keyed in self.keyed))
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, attention to the memory, a feed-forward network, each with its residual and norm."""
+
+    def __init__(
+        self,
+        attention: SelfAttention,
+        memory_attention: CrossAttention,
+        feedforward: FeedForward,
+        width: int,
+        dropout: float,
+        norm: NormPlace,
+    ) -> None:
+        super().__init__()
+        self.attention, self.memory_attention, self.feedforward = attention, memory_attention, feedforward
+        self.around_attention = SubLayer(width, dropout, norm)
+        self.around_memory_attention = SubLayer(width, dropout, norm)
+        self.around_feedforward = SubLayer(width, dropout, norm)
+
+    def forward(
+        self, x_PD: Tensor, rows: Packing, queries: Packing, past: Past, keyed: Keyed, look: list[Tensor] | None
+    ) -> tuple[Tensor, Past]:
+        """`rows` lays the words out a row a hypothesis, `queries` a row a sentence."""
+        grown: list[Past] = []
+
+        def look_back(y_PD: Tensor) -> Tensor:
+            read_PD, after = self.attention(y_PD, rows, None, past, None)
+            grown.append(after)
+            return read_PD
+
+        x_PD = self.around_attention(x_PD, look_back)
+        x_PD = self.around_memory_attention(x_PD, lambda y: self.memory_attention(y, queries, keyed, look))
+        return self.around_feedforward(x_PD, self.feedforward), grown[0]
+
+
+class Transformer(nn.Module):
+    """Words and positions through layers that look back and at the memory (Vaswani et al., 2017)."""
+
+    def __init__(
+        self,
+        layers: Sequence[DecoderLayer],
+        width: int,
+        positions: Positions | None,
+        dropout: float,
+        final_norm: nn.LayerNorm | None,
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.width = width
+        self.positions = positions
+        self.dropout = Dropout(dropout)
+        self.final_norm = final_norm  # where norms stand before the sub-layers, nothing else bounds the last sum
+
+    def start(self, memory: Memory) -> TransformerState:
+        packing = Packing.of(memory.mask_BS)
+        keyed = tuple(layer.memory_attention.prepare(memory, packing) for layer in self.layers)  # type: ignore[union-attr, operator]
+        nothing = tuple(_no_past(each.keys) for each in keyed)
+        return TransformerState(nothing, keyed, 0)
+
+    def forward(
+        self, words_BTD: Tensor, state: TransformerState, mask_BT: Tensor, look: list[Tensor] | None = None
+    ) -> tuple[Tensor, TransformerState]:
+        packing = Packing.of(mask_BT)
+        x_PD, state = self._through(
+            packing.pack(words_BTD), packing, packing, packing.places(words_BTD.device), state, look
+        )
+        return packing.unpack(x_PD), state
+
+    def step(self, word_ND: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
+        rows, sentences = len(word_ND), len(state.keyed[0].mask_BS)
+        # The K hypotheses of a sentence are K queries over its one memory.
+        a_row_each, a_row_a_sentence = Packing(rows, 1, None, None), Packing(sentences, rows // sentences, None, None)
+        return self._through(word_ND, a_row_each, a_row_a_sentence, a_row_each.places(word_ND.device), state, None)
+
+    def _through(
+        self,
+        x_PD: Tensor,
+        rows: Packing,
+        queries: Packing,
+        places_P: Tensor,
+        state: TransformerState,
+        look: list[Tensor] | None,
+    ) -> tuple[Tensor, TransformerState]:
+        after = state.place + rows.length
+        if self.positions is not None:
+            x_PD = x_PD + self.positions(after, x_PD.device).index_select(0, places_P + state.place)
+        x_PD = self.dropout(x_PD)
+        grown = []
+        for layer, past, keyed in zip(self.layers, state.past, state.keyed, strict=True):
+            x_PD, past = layer(x_PD, rows, queries, past, keyed, look)
+            grown.append(past)
+        if self.final_norm is not None:
+            x_PD = self.final_norm(x_PD)
+        return x_PD, replace(state, past=tuple(grown), place=after)
+
+
+def _no_past(keys_BHSC: Tensor) -> Past:
+    nothing = keys_BHSC[:, :, :0]
+    return nothing, nothing

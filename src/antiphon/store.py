@@ -1,0 +1,192 @@
+"""A model folder on disk: config, tokenisers, weights. Nothing is ever unpickled, and a damaged file is refused."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from antiphon.build import build_model
+from antiphon.config.schema import Run
+from antiphon.config.toml import dump_run, read_resolved
+from antiphon.data.tokenize import Tokenizer, load_tokenizer, save_tokenizer
+from antiphon.errors import AntiphonError
+from antiphon.files import PARTIAL, make_folder, write_text, write_whole
+from antiphon.models import Seq2Seq
+
+FORMAT = 1
+WEIGHTS, CONFIG, REPORT, CARD = "model.safetensors", "antiphon.toml", "report.json", "README.md"
+LOG, CHECKPOINTS, TOKENS = "log.jsonl", "checkpoints", "tokens"
+_TOKENISERS = [f"{side}.tokenizer.{ending}" for side in ("source", "target") for ending in ("json", "model")]
+KNOWN = {WEIGHTS, CONFIG, REPORT, CARD, LOG, CHECKPOINTS, TOKENS, *_TOKENISERS}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model folder, read and found whole."""
+
+    run: Run
+    model: Seq2Seq
+    source: Tokenizer
+    target: Tokenizer
+    report: dict[str, Any]
+
+
+def load_folder(folder: Path) -> Loaded:
+    """Read a model folder; refuse what is missing, damaged, foreign, or made by a newer version."""
+    refuse_strangers(folder)
+    if not (folder / WEIGHTS).is_file():
+        raise AntiphonError(
+            f"{folder}: no {WEIGHTS} in it. A run writes its first weights with its first checkpoint; "
+            "let it train longer, or name another folder."
+        )
+    run = read_resolved(folder / CONFIG)
+    tensors, facts = read_tensors(folder / WEIGHTS)
+    source = load_tokenizer(folder, "source", run.data.source.tokenizer)
+    target = load_tokenizer(folder, "target", run.data.target_tokenizer)
+    for name, value in identity(run, source, target).items():
+        if facts.get(name) != value:
+            raise AntiphonError(
+                f"{folder}: {_WHERE[name]} is not the one that {WEIGHTS} was trained with. Copy the folder anew."
+            )
+    model = _fitting_model(run, source, target, tensors, folder / WEIGHTS)
+    fill(model, tensors)
+    return Loaded(run, model.eval(), source, target, _read_report(folder / REPORT))
+
+
+def refuse_strangers(folder: Path) -> None:
+    """A model folder holds what this program wrote and nothing else: no scripts, no pickles, no links."""
+    if not folder.is_dir():
+        raise AntiphonError(
+            f"{folder}: no such model folder. `antiphon train` makes one; `antiphon demo` makes a small one."
+        )
+    entries = sorted(folder.iterdir())
+    if not any(entry.name == CONFIG for entry in entries):
+        raise AntiphonError(f"{folder}: not a model folder: it has no {CONFIG}.")
+    for entry in entries:
+        if entry.is_symlink():
+            raise AntiphonError(
+                f"{entry}: a link, and a model folder holds plain files only. Replace it by the file itself."
+            )
+        if entry.name.removesuffix(PARTIAL) not in KNOWN:
+            raise AntiphonError(f"{entry}: not part of a model folder, so nothing in it is trusted. Move it elsewhere.")
+
+
+def save_settings(folder: Path, run: Run, source: Tokenizer, target: Tokenizer) -> None:
+    """What does not change while a run trains."""
+    make_folder(folder)
+    save_tokenizer(source, folder, "source")
+    save_tokenizer(target, folder, "target")
+    write_text(folder / CONFIG, dump_run(run))
+
+
+def save_weights(folder: Path, weights: Mapping[str, Tensor], run: Run, source: Tokenizer, target: Tokenizer) -> None:
+    write_tensors(folder / WEIGHTS, weights, identity(run, source, target))
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """Every parameter once, under its first name, however many parts share it."""
+    return {name: parameter.detach() for name, parameter in model.named_parameters()}
+
+
+def fill(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(tensors[name])
+
+
+def identity(run: Run, source: Tokenizer, target: Tokenizer) -> dict[str, str]:
+    """What weights belong to. It is kept inside their file, so one atomic write changes all that has to agree."""
+    tokenizers = [run.data.source.tokenizer.model_dump(), run.data.target_tokenizer.model_dump()]
+    choices = {"model": run.model.model_dump(), "tokenizers": tokenizers}
+    return {
+        "antiphon": str(FORMAT),
+        "choices": hashlib.sha256(json.dumps(choices, sort_keys=True).encode()).hexdigest(),
+        "source": hashlib.sha256(source.to_bytes()).hexdigest(),
+        "target": hashlib.sha256(target.to_bytes()).hexdigest(),
+    }
+
+
+_WHERE = {
+    "antiphon": "the format", "choices": CONFIG, "source": "the source tokeniser", "target": "the target tokeniser",
+}  # fmt: skip
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
+    """Tensors and facts in one file that carries its own checksum, whole or not there."""
+    tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    content = save(tensors, {**facts, "sha256": _checksum(tensors, facts)})
+    write_whole(path, lambda file: file.write(content))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """What `write_tensors` wrote; anything else, down to one flipped bit, is refused."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            facts = dict(file.metadata() or {})
+            _check_format(path, facts)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, OSError, ValueError, RuntimeError, MemoryError) as error:
+        raise _damaged(path) from error
+    claimed = facts.pop("sha256", "")
+    if _checksum(tensors, facts) != claimed:
+        raise _damaged(path)
+    return tensors, facts
+
+
+def _check_format(path: Path, facts: Mapping[str, str]) -> None:
+    version = facts.get("antiphon", "")
+    if not version.isdecimal():
+        raise AntiphonError(f"{path}: not written by Antiphon.")
+    if int(version) > FORMAT:
+        raise AntiphonError(
+            f"{path}: written by a newer version (format {version}; this one reads {FORMAT}). Upgrade: pip install -U antiphon"
+        )
+
+
+def _damaged(path: Path) -> AntiphonError:
+    return AntiphonError(
+        f"{path}: damaged: its checksum does not match, or it is cut short. Copy it anew, or train again."
+    )
+
+
+def _checksum(tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data if tensor.numel() else b"")
+    return digest.hexdigest()
+
+
+def _fitting_model(
+    run: Run, source: Tokenizer, target: Tokenizer, tensors: Mapping[str, Tensor], path: Path
+) -> Seq2Seq:
+    """The model that the config describes, built for real only when the file holds exactly its tensors."""
+    with torch.device("meta"):
+        shapes = {
+            name: part.shape for name, part in build_model(run.model, source.size, target.size).named_parameters()
+        }
+    found = {name: tensor.shape for name, tensor in tensors.items()}
+    if shapes != found:
+        wrong = sorted(name for name in shapes.keys() | found.keys() if shapes.get(name) != found.get(name))
+        raise AntiphonError(
+            f"{path}: does not fit {CONFIG}: {wrong[0]} and {len(wrong) - 1} more differ. Copy the folder anew."
+        )
+    return build_model(run.model, source.size, target.size)
+
+
+def _read_report(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    try:
+        report = json.loads(path.read_bytes())
+    except (ValueError, RecursionError, OSError) as error:
+        raise AntiphonError(f"{path}: damaged: not JSON. Copy it anew, or delete it.") from error
+    return report if isinstance(report, dict) else {}

@@ -1,0 +1,95 @@
+"""The folder of a run: made new, found again, or refused because another run lives there."""
+
+import json
+import shutil
+import signal
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from antiphon.config.schema import Run
+from antiphon.config.toml import differences, read_resolved
+from antiphon.errors import AntiphonError
+from antiphon.files import PARTIAL, make_folder, write_text
+from antiphon.store import CHECKPOINTS, CONFIG, KNOWN, LOG, REPORT, TOKENS, WEIGHTS
+
+# A run may go on with another end, another rhythm of saving and another search; anything else is another run.
+_MAY_CHANGE = (
+    "train.max_steps",
+    "train.max_epochs",
+    "train.max_minutes",
+    "train.patience",
+    "train.save_every",
+    "search.",
+)
+
+
+def open_folder(run: Run, folder: Path, fresh: bool) -> None:
+    """Make the folder ready for this run; refuse to mix it with anything else."""
+    if folder.exists() and not folder.is_dir():
+        raise AntiphonError(f"{folder}: a file, not a folder. Choose another --out.")
+    entries = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    strangers = [name for name in entries if name.removesuffix(PARTIAL) not in KNOWN]
+    if strangers:
+        raise AntiphonError(f"{folder}: holds {strangers[0]!r}, which is no part of a run. Choose another --out.")
+    if fresh:
+        _clear(folder, entries)
+    elif CONFIG in entries:
+        _refuse_another_run(run, folder)
+    make_folder(folder)
+
+
+def _refuse_another_run(run: Run, folder: Path) -> None:
+    changed = [line for line in differences(read_resolved(folder / CONFIG), run) if not line.startswith(_MAY_CHANGE)]
+    if changed:
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise AntiphonError(
+            f"{folder}: holds another run ({changed[0]}{more}). "
+            "Choose another --out, or start over there with --fresh, which deletes it."
+        )
+
+
+def _clear(folder: Path, entries: list[str]) -> None:
+    for name in entries:
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def is_begun(folder: Path) -> bool:
+    return (folder / WEIGHTS).exists() or (folder / CHECKPOINTS).exists() or (folder / LOG).exists()
+
+
+def write_report(folder: Path, report: Mapping[str, Any]) -> None:
+    write_text(folder / REPORT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
+
+
+def tokens_folder(folder: Path) -> Path:
+    return folder / TOKENS
+
+
+class StopOnSignal:
+    """Ctrl-C and SIGTERM only raise a flag, so that a step and a save are never cut in two; a second Ctrl-C is blunt."""
+
+    def __init__(self) -> None:
+        self.signal = 0
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "StopOnSignal":
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._remember)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _remember(self, number: int, _: FrameType | None) -> None:
+        if self.signal and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.signal = number

@@ -1,0 +1,113 @@
+"""One update of the weights, and what is remembered between two.
+
+P real target places
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from antiphon.config.schema import Train
+from antiphon.data.batch import DROPOUT, Batch
+from antiphon.data.unmerge import keys
+from antiphon.models import Seq2Seq
+from antiphon.store import fill, weights_of
+from antiphon.training.loss import cross_entropy
+from antiphon.training.schedule import learning_rate
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one step did."""
+
+    loss: float  # a target symbol, smoothing included
+    tokens: int
+    gradient_norm: float  # before clipping
+    rate: float
+    taken: bool  # False where loss or gradient was not finite, and the weights stayed as they were
+
+
+class Learner:
+    """The model, AdamW's averages, and the moving average of the weights where one is kept."""
+
+    def __init__(self, model: Seq2Seq, choice: Train, seed: int) -> None:
+        self.model, self.choice, self.seed = model, choice, seed
+        self.names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
+        matrices = [parameter for parameter in self.names if parameter.dim() > 1]
+        others = [parameter for parameter in self.names if parameter.dim() <= 1]
+        groups = [{"params": matrices, "weight_decay": choice.weight_decay}, {"params": others, "weight_decay": 0.0}]
+        first, second = choice.betas
+        self.optimizer = torch.optim.AdamW(groups, lr=choice.learning_rate, betas=(first, second), fused=True)
+        self.ema = {name: value.clone() for name, value in weights_of(model).items()} if choice.ema else {}
+
+    def learn(self, batches: Sequence[Batch], step: int, updates: int) -> Update:
+        """Step number `step` of the run; `updates` counts the ones that were taken."""
+        rate = learning_rate(updates, self.choice)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.model.train()
+        self.optimizer.zero_grad()
+        tokens = sum(batch.target_tokens for batch in batches)
+        loss = 0.0
+        for part, batch in enumerate(batches):
+            # Every draw of dropout is a function of (seed, step, part), so there is no random state to save.
+            torch.manual_seed(int(keys(self.seed, step, DROPOUT, np.array([part]))[0]) >> 1)
+            words_P = batch.target_out_BT[batch.target_mask_BT]
+            head = self.model.head
+            share = (
+                cross_entropy(self.model(batch), head.weight_VE, head.bias_V, words_P, self.choice.label_smoothing)
+                / tokens
+            )
+            share.backward()  # type: ignore[no-untyped-call]
+            loss += share.item()
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.choice.clip or math.inf).item()
+        taken = math.isfinite(loss) and math.isfinite(norm)
+        if taken:
+            self.optimizer.step()
+            self._follow(updates)
+        return Update(loss, tokens, norm, rate, taken)
+
+    def _follow(self, updates: int) -> None:
+        if self.ema:
+            # A short memory at first, so that the random start is soon forgotten.
+            memory = min(self.choice.ema, (1 + updates) / (10 + updates))
+            torch._foreach_lerp_(list(self.ema.values()), list(weights_of(self.model).values()), 1 - memory)
+
+    @contextmanager
+    def judged(self) -> Iterator[Seq2Seq]:
+        """The model as it is validated and kept: with the moving average where there is one."""
+        trained = {name: value.clone() for name, value in weights_of(self.model).items()} if self.ema else {}
+        if self.ema:
+            fill(self.model, self.ema)
+        try:
+            yield self.model.eval()
+        finally:
+            if trained:
+                fill(self.model, trained)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """All that a checkpoint holds."""
+        tensors = {f"model.{name}": value for name, value in weights_of(self.model).items()}
+        tensors |= {f"ema.{name}": value for name, value in self.ema.items()}
+        for parameter, state in self.optimizer.state.items():
+            tensors[f"mean.{self.names[parameter]}"] = state["exp_avg"]
+            tensors[f"square.{self.names[parameter]}"] = state["exp_avg_sq"]
+        return tensors
+
+    def restore(self, tensors: Mapping[str, Tensor], updates: int) -> None:
+        fill(self.model, _below("model.", tensors))
+        self.ema = _below("ema.", tensors)
+        means, squares = _below("mean.", tensors), _below("square.", tensors)
+        for parameter, name in self.names.items():
+            if name in means:
+                steps = torch.tensor(float(updates))
+                self.optimizer.state[parameter] = {"step": steps, "exp_avg": means[name], "exp_avg_sq": squares[name]}
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,104 @@
+"""What a run tells: lines and a progress bar for people, `log.jsonl` for machines."""
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from antiphon.files import cannot_write
+
+_LINE_EVERY = 30.0  # seconds between lines where there is no terminal to draw a bar on
+
+
+class Log:
+    """Prints and remembers. Without a console it only remembers."""
+
+    def __init__(self, path: Path, console: Console | None) -> None:
+        self.path, self.console = path, console
+        self._bar: Progress | None = None
+        self._last_line = time.monotonic()
+
+    def say(self, text: str, style: str | None = None) -> None:
+        if self.console is not None:
+            self.console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    def record(self, entry: Mapping[str, Any]) -> None:
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+
+    def forget_after(self, step: int) -> None:
+        """Drop the entries that a resumed run will write again."""
+        if self.path.exists():
+            kept = [line for line in read_log(self.path) if line.get("step", 0) <= step]
+            partial = self.path.with_name(self.path.name + ".partial")
+            partial.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept), encoding="utf-8")
+            os.replace(partial, self.path)
+
+    def __enter__(self) -> "Log":
+        if self.console is not None and self.console.is_terminal:
+            columns = (
+                BarColumn(bar_width=24),
+                TextColumn("{task.percentage:>3.0f}%"),
+                TextColumn("{task.description}"),
+            )
+            self._bar = Progress(*columns, console=self.console, transient=True)
+            self._bar.add_task("", total=1.0)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def advance(self, step: int, loss: float, speed: float, done: float, left: float) -> None:
+        """`done` is a share of the whole run, `left` are seconds."""
+        text = f"step {step:,}  loss {loss:.3f}  {speed:,.0f} tokens/s  {duration(left)} left"
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, description=text)
+        elif time.monotonic() - self._last_line >= _LINE_EVERY:
+            self._last_line = time.monotonic()
+            self.say(text)
+
+    def validation(self, entry: Mapping[str, Any], samples: Sequence[tuple[str, str, str]], best: bool) -> None:
+        metrics = "  ".join(f"{name} {value:.4g}" for name, value in entry["valid"].items())
+        self.say(
+            f"step {entry['step']:,}  validation: {metrics}{'  (best so far)' if best else ''}",
+            "bold" if best else None,
+        )
+        width = self.console.width if self.console is not None else 80
+        for source, expected, answer in samples:
+            self.say(clip(f"    {source}", width))
+            self.say(clip(f"      = {expected}", width))
+            self.say(clip(f"      > {answer}", width), "green" if answer == expected else "cyan")
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The entries of a log; a last line that a crash cut short is left out."""
+    entries = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            continue
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.0f} min"
+    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60):02} min"
+
+
+def clip(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,268 @@
+"""Training, top to bottom: data, model, self-check, steps, validations, checkpoints, the finished folder."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from rich.console import Console
+
+from antiphon.build import build_model
+from antiphon.config.schema import Run, Subwords, Train
+from antiphon.data.batch import Batch, load_batch, plan
+from antiphon.data.prepare import Prepared, prepare
+from antiphon.data.tokenize import Choice, Tokenizer
+from antiphon.data.unmerge import Unmerging
+from antiphon.errors import AntiphonError, Interrupted
+from antiphon.pipeline import Pipeline
+from antiphon.show.curves import loss_curve
+from antiphon.store import LOG, WEIGHTS, load_folder, save_settings, save_weights, weights_of
+from antiphon.training.checkpoint import Progress, load_best, load_newest, save_best, save_checkpoint
+from antiphon.training.folder import StopOnSignal, open_folder, tokens_folder
+from antiphon.training.learner import Learner, Update
+from antiphon.training.log import Log, duration, read_log
+from antiphon.training.report import describe
+from antiphon.training.selfcheck import self_check
+from antiphon.training.validate import Judgement, judge
+
+_LOG_EVERY = 10  # steps
+_GIVE_UP = 10  # steps in a row without a finite loss
+
+
+def train(run: Run, out: Path, fresh: bool = False, console: Console | None = None) -> Pipeline:
+    """Train, or go on training, the run in folder `out`; the model that is best on the validation pairs comes back."""
+    open_folder(run, out, fresh)
+    log = Log(out / LOG, console)
+    prepared = prepare(run.data, tokens_folder(out), log.say)
+    run = resolve(run, prepared)
+    save_settings(out, run, prepared.source, prepared.target)
+    for line in prepared.report.lines():
+        log.say(line)
+    torch.manual_seed(run.seed)
+    learner = Learner(build_model(run.model, prepared.source.size, prepared.target.size), run.train, run.seed)
+    training = Training(run, out, prepared, learner, log, Progress())
+    newest = load_newest(out, log.say)
+    if newest is None:
+        training.begin()
+    else:
+        tensors, training.progress = newest
+        training.resume(tensors)
+    with log, StopOnSignal() as stop:
+        training.go_on(stop)
+    training.finish()
+    loaded = load_folder(out)
+    return Pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
+
+
+def resolve(run: Run, prepared: Prepared) -> Run:
+    """Fill in what only the data can tell."""
+    if run.search.max_ratio:
+        return run
+    return run.model_copy(update={"search": run.search.model_copy(update={"max_ratio": prepared.length_ratio})})
+
+
+@dataclass
+class Training:
+    """A run under way."""
+
+    run: Run
+    out: Path
+    prepared: Prepared
+    learner: Learner
+    log: Log
+    progress: Progress
+
+    @property
+    def pipeline(self) -> Pipeline:
+        return Pipeline(self.learner.model, self.prepared.source, self.prepared.target, self.run)
+
+    def begin(self) -> None:
+        parameters = sum(value.numel() for value in weights_of(self.learner.model).values())
+        self.log.say(f"Model: {parameters:,} parameters. Run folder: {self.out}")
+        self.log.forget_after(-1)
+        if self.run.train.self_check:
+            verdict = self_check(self.pipeline, self.prepared.train, self.run.train.learning_rate)
+            self.log.say(verdict.line(), None if verdict.well else "bold red")
+            self.log.record({"step": 0, "self_check": vars(verdict) | {"well": verdict.well}})
+
+    def resume(self, tensors: dict[str, torch.Tensor]) -> None:
+        self.learner.restore(tensors, self.progress.updates)
+        self.log.forget_after(self.progress.step)
+        self.log.say(f"Going on from step {self.progress.step:,} in {self.out}, exactly as if never stopped.")
+        if self.progress.finished and not reason_to_stop(self.run.train, self.progress):
+            self.progress.finished = ""
+
+    def go_on(self, stop: StopOnSignal) -> None:
+        """Step after step until a limit, or until someone asks to stop."""
+        choice, progress = self.run.train, self.progress
+        batches = batches_from(self.run, self.prepared, progress)
+        sitting = time.monotonic() - progress.seconds
+        while not (progress.finished or reason_to_stop(choice, progress)):
+            group = [next(batches) for _ in range(choice.accumulate)]
+            update = self.learner.learn([batch for batch, _, _ in group], progress.step, progress.updates)
+            _, progress.epoch, progress.index = group[-1]
+            progress.step += 1
+            progress.updates += update.taken
+            progress.tokens += update.tokens
+            progress.seconds = time.monotonic() - sitting
+            self._note(update)
+            if progress.step % choice.validate_every == 0:
+                self.validate()
+                progress.seconds = time.monotonic() - sitting
+            if progress.step % choice.save_every == 0 or stop.signal:
+                self.save()
+            if stop.signal:
+                raise Interrupted(
+                    f"Stopped at step {progress.step:,} and saved. The same command goes on from there.",
+                    128 + stop.signal,
+                )
+
+    def _note(self, update: Update) -> None:
+        progress = self.progress
+        progress.skipped_in_a_row = 0 if update.taken else progress.skipped_in_a_row + 1
+        progress.skipped += not update.taken
+        if not update.taken:
+            self.log.say(
+                f"step {progress.step:,}: the loss or its gradient is not finite; this update is skipped.", "red"
+            )
+            self.log.record({"step": progress.step, "skipped": True})
+        if progress.skipped_in_a_row >= _GIVE_UP:
+            raise AntiphonError(
+                f"train.learning_rate: {self.run.train.learning_rate} gave no finite loss {_GIVE_UP} times in a row "
+                f"(steps up to {progress.step:,}). Lower it, or raise train.warmup; the last checkpoint is whole."
+            )
+        if progress.step % _LOG_EVERY == 0:
+            entry = {
+                "step": progress.step,
+                "loss": update.loss,
+                "rate": update.rate,
+                "gradient_norm": update.gradient_norm,
+            }
+            self.log.record(entry | {"tokens": progress.tokens, "seconds": round(progress.seconds, 2)})
+        speed = progress.tokens / max(progress.seconds, 1e-9)
+        done = share_done(self.run.train, self.progress, self.prepared)
+        self.log.advance(progress.step, update.loss, speed, done, progress.seconds * (1 - done) / max(done, 1e-9))
+
+    def validate(self) -> None:
+        """Judge the weights on the validation pairs, and keep them if they are the best so far."""
+        progress = self.progress
+        with self.learner.judged() as model:
+            judgement = judge(self.pipeline, self.prepared, self.run.train.metric)
+            best = self._rank(judgement, weights_of(model))
+        entry = {"step": progress.step, "valid": judgement.numbers, "seconds": round(progress.seconds, 2)}
+        self.log.record(entry)
+        self.log.validation(entry, judgement.samples, best)
+
+    def _rank(self, judgement: Judgement, weights: dict[str, torch.Tensor]) -> bool:
+        progress, kept = self.progress, max(self.run.train.average, 1)
+        best = not progress.best or judgement.value < progress.best[0][0]
+        progress.since_best = 0 if best else progress.since_best + 1
+        progress.validated = progress.step
+        progress.best = sorted([*progress.best, (judgement.value, progress.step)])[:kept]
+        if kept > 1 and progress.step in [step for _, step in progress.best]:
+            save_best(self.out, weights, progress.step)
+        if best:
+            save_weights(self.out, weights, self.run, self.prepared.source, self.prepared.target)
+            describe(self.out, self.run, self.prepared, progress, judgement)
+        return best
+
+    def save(self) -> None:
+        if not (self.out / WEIGHTS).exists():  # so that the run can be tried before its first validation
+            with self.learner.judged() as model:
+                save_weights(self.out, weights_of(model), self.run, self.prepared.source, self.prepared.target)
+        save_checkpoint(self.out, self.learner.tensors(), self.progress)
+
+    def finish(self) -> None:
+        """The last validation, the average of the best, the report, the curve."""
+        progress = self.progress
+        if not progress.finished:
+            if progress.validated != progress.step:
+                self.validate()
+            self._average()
+            progress.finished = reason_to_stop(self.run.train, progress)
+            self.save()
+        _, step = progress.best[0]
+        speed = progress.tokens / max(progress.seconds, 1e-9)
+        self.log.say(
+            f"Finished: {progress.finished}, {duration(progress.seconds)}, {speed:,.0f} target tokens/s, best at step {step:,}."
+        )
+        entries = read_log(self.out / LOG)
+        trained = [(entry["step"], entry["loss"]) for entry in entries if "loss" in entry]
+        valid = [(entry["step"], entry["valid"]["loss"]) for entry in entries if "valid" in entry]
+        if self.log.console is not None and len(trained) > 1:
+            self.log.say(loss_curve(trained, valid, min(self.log.console.width, 80), 15))
+
+    def _average(self) -> None:
+        """The mean of the best weights, kept only where it is better than the best of them."""
+        steps = [step for _, step in self.progress.best]
+        if self.run.train.average < 2 or len(steps) < 2:
+            return
+        parts = [load_best(self.out, step) for step in steps]
+        mean = {name: torch.stack([part[name] for part in parts]).mean(0) for name in parts[0]}
+        self.learner.ema, kept = mean, self.learner.ema
+        with self.learner.judged():
+            judgement = judge(self.pipeline, self.prepared, self.run.train.metric)
+        self.learner.ema = kept
+        better = judgement.value < self.progress.best[0][0]
+        self.log.record(
+            {"step": self.progress.step, "average_of": steps, "average_valid": judgement.numbers, "kept": better}
+        )
+        self.log.say(
+            f"The average of {len(steps)} best: {judgement.line()}; {'kept' if better else 'the single best is better'}."
+        )
+        if better:
+            save_weights(self.out, mean, self.run, self.prepared.source, self.prepared.target)
+            describe(self.out, self.run, self.prepared, self.progress, judgement)
+
+
+def batches_from(run: Run, prepared: Prepared, progress: Progress) -> Iterator[tuple[Batch, int, int]]:
+    """Batches without end, from where the run stands, each with the epoch and index that follow it."""
+    epoch, index = progress.epoch, progress.index
+    source, target = (
+        _unmerging(tokenizer, choice, run.data.max_length)
+        for tokenizer, choice in (
+            (prepared.source, run.data.source.tokenizer),
+            (prepared.target, run.data.target_tokenizer),
+        )
+    )
+    while True:
+        planned = plan(prepared.train.lengths, run.train.batch_tokens, run.seed, epoch)
+        for index in range(index, len(planned)):
+            last = index + 1 == len(planned)
+            batch = load_batch(prepared.train, planned[index], run.seed, epoch, source, target)
+            yield batch, epoch + last, 0 if last else index + 1
+        epoch, index = epoch + 1, 0
+
+
+def _unmerging(tokenizer: Tokenizer, choice: Choice, longest: int) -> Unmerging | None:
+    splits_V2 = tokenizer.splits()
+    if not isinstance(choice, Subwords) or not choice.dropout or splits_V2 is None:
+        return None
+    return Unmerging(splits_V2, choice.dropout, longest)
+
+
+def reason_to_stop(choice: Train, progress: Progress) -> str:
+    """Which limit is reached, or nothing."""
+    if choice.max_steps and progress.step >= choice.max_steps:
+        return f"{progress.step:,} steps"
+    if choice.max_epochs and progress.epoch >= choice.max_epochs:
+        return f"{progress.epoch:,} epochs"
+    if choice.max_minutes and progress.seconds >= 60 * choice.max_minutes:
+        return f"{choice.max_minutes:g} minutes"
+    if choice.patience and progress.since_best >= choice.patience:
+        return f"{progress.since_best} validations without a new best"
+    return ""
+
+
+def share_done(choice: Train, progress: Progress, prepared: Prepared) -> float:
+    """How much of the run is behind us, by the limit that will end it first."""
+    shares = [0.0]
+    if choice.max_steps:
+        shares.append(progress.step / choice.max_steps)
+    if choice.max_epochs:
+        seen = progress.tokens / max(int(prepared.train.lengths[:, 1].sum()) + len(prepared.train), 1)
+        shares.append(seen / choice.max_epochs)
+    if choice.max_minutes:
+        shares.append(progress.seconds / (60 * choice.max_minutes))
+    return min(max(shares), 1.0)

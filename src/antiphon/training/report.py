@@ -1,0 +1,72 @@
+"""What a finished folder says of itself: `report.json` for machines, `README.md` for people."""
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+from antiphon.config.schema import Run
+from antiphon.data.prepare import Prepared
+from antiphon.files import write_text
+from antiphon.store import CARD
+from antiphon.training.checkpoint import Progress
+from antiphon.training.folder import write_report
+from antiphon.training.validate import Judgement
+
+
+def describe(folder: Path, run: Run, prepared: Prepared, progress: Progress, judgement: Judgement) -> None:
+    """Write both; called with every new best, so that a stopped run is described too."""
+    report = {
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "antiphon": version("antiphon"),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+        "data": prepared.report.to_dict(),
+        "step": progress.step,
+        "minutes": round(progress.seconds / 60, 2),
+        "target_tokens": progress.tokens,
+        "skipped_updates": progress.skipped,
+        "validation": judgement.numbers,
+        "scores": [
+            {"name": score.name, "value": score.value, "signature": score.signature} for score in judgement.scores
+        ],
+    }
+    write_report(folder, report)
+    write_text(folder / CARD, _card(folder, run, prepared, progress, judgement))
+
+
+def _card(folder: Path, run: Run, prepared: Prepared, progress: Progress, judgement: Judgement) -> str:
+    numbers = "\n".join(f"| {name} | {value:.4f} |" for name, value in judgement.numbers.items())
+    signatures = "".join(f"\n- {score.name}: `{score.signature}`" for score in judgement.scores)
+    samples = "\n".join(
+        f"| {_cell(source)} | {_cell(expected)} | {_cell(answer)} |" for source, expected, answer in judgement.samples
+    )
+    return f"""# {folder.name}
+
+A {run.model.kind} model ({run.model.encoder.kind} encoder, {run.model.decoder.kind} decoder), trained with Antiphon on
+{len(prepared.train):,} pairs for {progress.step:,} steps ({progress.seconds / 60:.1f} minutes).
+
+```sh
+antiphon predict {folder.name} sentences.txt
+```
+
+| on {len(prepared.valid_pairs):,} validation pairs | |
+|---|---|
+{numbers}
+{signatures}
+
+| source | expected | answer |
+|---|---|---|
+{samples}
+
+Loss and perplexity are counted a target symbol, the end included, with the true symbols before it. It answers what
+resembles its training pairs; on other text it will still answer, fluently and wrongly. `report.json` holds the data
+report, `antiphon.toml` every choice that was made.
+"""
+
+
+def _cell(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

@@ -1,0 +1,97 @@
+"""The first-minute self-check: a model that cannot learn one small batch by heart will learn nothing.
+
+Shifted targets, a wrong mask or a forgotten start symbol let the loss fall and the answers be rubbish; here they show
+within seconds, because answers written freely must agree with those written with the true words given.
+"""
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from antiphon.config.schema import Search
+from antiphon.data.batch import load_batch
+from antiphon.data.store import PairStore
+from antiphon.models import Seq2Seq
+from antiphon.pipeline import Pipeline
+from antiphon.training.loss import cross_entropy
+
+_PAIRS, _STEPS, _LEARNT = 8, 300, 0.05
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What happened to the scratch copy."""
+
+    first_loss: float
+    last_loss: float
+    steps: int
+    agreement: float  # share of symbols equal in free-running and teacher-forced answers
+    pairs: int
+
+    @property
+    def well(self) -> bool:
+        return self.last_loss < max(0.5, 0.2 * self.first_loss) and self.agreement >= 0.9
+
+    def line(self) -> str:
+        what = f"loss {self.first_loss:.2f} -> {self.last_loss:.2f} in {self.steps} steps on {self.pairs} pairs"
+        if self.well:
+            return f"Self-check: one batch is learnt by heart ({what}), and free answers agree with forced ones."
+        if self.agreement < 0.9 and self.last_loss < 0.5:
+            return (
+                f"Self-check FAILED: one batch is learnt by heart ({what}), but only {self.agreement:.0%} of the freely written "
+                "symbols agree with the forced ones. Training and search disagree: please report this model's config."
+            )
+        return (
+            f"Self-check FAILED: one batch cannot be learnt by heart ({what}). "
+            "Look at train.learning_rate, the model's width, and whether the targets belong to their sources."
+        )
+
+
+def self_check(pipeline: Pipeline, store: PairStore, learning_rate: float) -> Verdict:
+    """Overfit a few short pairs in a copy of the model; the model itself is not touched."""
+    chosen = _short_pairs(store)
+    batch = load_batch(store, chosen)
+    model = copy.deepcopy(pipeline.model).eval()  # without dropout: by heart is the point
+    optimizer = torch.optim.Adam(model.parameters(), lr=min(max(learning_rate, 1e-3), 3e-3))
+    words_P = batch.target_out_BT[batch.target_mask_BT]
+    losses: list[float] = []
+    for _ in range(_STEPS):
+        loss = cross_entropy(model(batch), model.head.weight_VE, model.head.bias_V, words_P, 0.0) / len(words_P)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+        if losses[-1] < _LEARNT:
+            break
+    return Verdict(losses[0], losses[-1], len(losses), _agreement(model, pipeline, store, chosen), len(chosen))
+
+
+def _short_pairs(store: PairStore) -> np.ndarray:
+    """A few pairs of common length, each with its own source, so that nothing contradicts itself."""
+    lengths = store.lengths.sum(1)
+    order = np.argsort(np.abs(lengths[:10_000].astype(np.int64) - np.median(lengths[:10_000])), kind="stable")
+    chosen: dict[bytes, int] = {}
+    for index in order[:200]:
+        chosen.setdefault(store.source(int(index)).tobytes(), int(index))
+    return np.array(list(chosen.values())[:_PAIRS])
+
+
+def _agreement(model: Seq2Seq, pipeline: Pipeline, store: PairStore, chosen: np.ndarray) -> float:
+    """Write freely and greedily, and compare with what the model says when the true words stand before."""
+    batch = load_batch(store, chosen)
+    free = Pipeline(model, pipeline.source, pipeline.target, pipeline.run)
+    limit = int(store.lengths[chosen].max()) + 10
+    sources = [store.source(int(i)).tolist() for i in chosen]
+    written = free.write(sources, list(range(len(sources))), Search(beam=1, max_length=limit))
+    with torch.inference_mode():
+        forced_BT = torch.zeros_like(batch.target_out_BT)
+        forced_BT[batch.target_mask_BT] = model.head(model(batch)).argmax(dim=-1)
+    same = total = 0
+    for row, mask, (answer,) in zip(forced_BT, batch.target_mask_BT, written, strict=True):
+        forced = row[mask][:-1].tolist()  # its end is no symbol of the answer
+        total += max(len(forced), len(answer.symbols))
+        same += sum(a == b for a, b in zip(forced, answer.symbols, strict=False))
+    return same / max(total, 1)

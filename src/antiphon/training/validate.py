@@ -1,0 +1,45 @@
+"""Judging weights on the validation pairs, through the same pipeline that will answer users."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from antiphon.data.prepare import Prepared
+from antiphon.evaluate.metrics import Score, bleu, exact_match
+from antiphon.pipeline import Pipeline
+
+_SAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the validation pairs say; `value` is smaller for better weights, whatever the metric."""
+
+    value: float
+    numbers: dict[str, float]
+    scores: list[Score]
+    samples: list[tuple[str, str, str]]  # source, expected, answer: the same pairs every time
+
+    def line(self) -> str:
+        return "  ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
+
+
+def judge(pipeline: Pipeline, prepared: Prepared, metric: Literal["loss", "bleu", "exact_match"]) -> Judgement:
+    parts = list(pipeline.losses(prepared.valid))
+    tokens = sum(count for _, count, _ in parts)
+    loss = sum(part for part, _, _ in parts) / tokens
+    numbers = {"loss": loss, "perplexity": math.exp(min(loss, 700.0)), "accuracy": sum(r for _, _, r in parts) / tokens}
+    pairs = prepared.valid_pairs
+    chosen = sorted({int(i) for i in np.linspace(0, len(pairs) - 1, _SAMPLES)})
+    asked = range(len(pairs)) if metric != "loss" else chosen
+    found = pipeline.answer([pairs[i][0] for i in asked])
+    answers = {i: answers[0].text for i, answers in zip(asked, found, strict=True)}
+    scores = []
+    if metric != "loss":
+        measure = bleu if metric == "bleu" else exact_match
+        scores = [measure(list(answers.values()), [target for _, target in pairs])]
+        numbers[metric] = scores[0].value
+    value = loss if metric == "loss" else -numbers[metric]
+    return Judgement(value, numbers, scores, [(*pairs[i], answers[i]) for i in chosen])

@@ -1,0 +1,233 @@
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from antiphon.config.keys import choices_of, holds_paths, item_of, tables_of
+from antiphon.config.schema import (
+    AdditiveAttention,
+    DotAttention,
+    RecurrentEncoder,
+    Run,
+    Subwords,
+    TransformerStack,
+    Words,
+)
+from antiphon.config.toml import differences, dump_run, load_run, read_resolved
+from antiphon.errors import AntiphonError
+
+PAIRS = {"data": {"train": ["pairs.tsv"]}}
+
+
+@pytest.fixture
+def run_file(tmp_path, monkeypatch):
+    """Writes run.toml into the working directory and gives its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(text, name="run.toml"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(text, encoding="utf-8")
+        return Path(name)
+
+    return write
+
+
+def with_sets(*sets, recipe=None):
+    return load_run(None, recipe, PAIRS, sets)
+
+
+def test_training_pairs_alone_are_a_run():
+    assert load_run(None, None, PAIRS, []) == Run.model_validate(PAIRS)
+
+
+def test_each_layer_lies_over_the_one_before(run_file):
+    file = run_file('[data]\ntrain = "pairs.tsv"\n[train]\nmax_steps = 1\nwarmup = 1\npatience = 1\n')
+    run = load_run(file, "rnnsearch", {"train": {"warmup": 2, "patience": 2}}, ["train.patience=3"])
+    assert run.model.decoder.query == "previous"
+    assert (run.train.max_steps, run.train.warmup, run.train.patience) == (1, 2, 3)
+
+
+def test_what_was_given_is_not_changed():
+    given = {"data": {"train": ["./pairs.tsv"]}, "model": {"encoder": {"width": 3}}}
+    load_run(None, "rnnsearch", given, ["model.encoder.layers=2"])
+    assert given == {"data": {"train": ["./pairs.tsv"]}, "model": {"encoder": {"width": 3}}}
+
+
+def test_tables_of_one_kind_merge():
+    encoder = with_sets("model.encoder.dropout=0.5", recipe="transformer-tiny").model.encoder
+    assert encoder == TransformerStack(width=128, layers=4, heads=4, feedforward=256, dropout=0.5)
+
+
+def test_another_kind_replaces_the_whole_table():
+    assert with_sets("model.encoder.kind=recurrent", recipe="transformer-small").model.encoder == RecurrentEncoder()
+
+
+def test_a_base_without_kind_is_of_the_default_kind(run_file):
+    file = run_file('[data]\ntrain = "x"\n[model.encoder]\nwidth = 128\ndirections = 1\n')
+    assert load_run(file, None, {}, []).model.encoder == RecurrentEncoder(width=128, directions=1)
+    assert load_run(file, None, {}, ["model.encoder.kind=recurrent"]).model.encoder.width == 128
+    assert load_run(file, None, {}, ["model.encoder.kind=transformer"]).model.encoder == TransformerStack()
+    assert load_run(file, None, {}, ["model.kind=seq2seq"]).model.encoder.width == 128
+
+
+def test_kinds_are_filled_in_at_every_depth():
+    run = with_sets("data.target.tokenizer={size=500}", "model.decoder.attention.width=7")
+    assert run.data.target.tokenizer == Subwords(size=500)
+    assert run.model.decoder.attention == AdditiveAttention(width=7)
+
+
+def test_new_sources_do_not_keep_old_targets(run_file):
+    file = run_file('[data]\ntrain = "a.en"\ntrain_target = "a.de"\nvalid = "v.en"\nvalid_target = "v.de"\n')
+    data = load_run(file, None, PAIRS, []).data
+    assert (data.train, data.train_target) == (["pairs.tsv"], [])
+    assert (data.valid, data.valid_target) == (["v.en"], ["v.de"])
+    assert load_run(file, None, {"data": {"train_target": "b.de"}}, []).data.train == ["a.en"]
+    data = load_run(file, None, {}, ["data.train_target=b.de", "data.train=b.en"]).data
+    assert (data.train, data.train_target) == (["b.en"], ["b.de"])
+
+
+def test_paths_are_relative_to_the_file_that_names_them(run_file):
+    text = '[data]\ntrain = ["a.tsv", "/far/b.tsv"]\nvalid = "../v.tsv"\n'
+    assert load_run(run_file(text), None, {}, []).data.train == ["a.tsv", "/far/b.tsv"]
+    file = run_file(text, "deep/run.toml")
+    data = load_run(file, None, {"data": {"test": ["./t.tsv"]}}, ["data.test_target=t.de"]).data
+    assert data.train == ["deep/a.tsv", "/far/b.tsv"]
+    assert data.valid == ["deep/../v.tsv"]
+    assert (data.test, data.test_target) == (["t.tsv"], ["t.de"])
+    assert load_run(file, None, {}, ["data.train=x.tsv"]).data.train == ["x.tsv"]
+
+
+def test_sets_are_toml_values_or_bare_words():
+    run = with_sets(
+        "train.schedule=cosine", "train.clip = 2", "train.betas=[0.8, 0.9]", "train.self_check=false",
+        'data.valid=["a.tsv", "b=c.tsv"]', "data.test=a.tsv", 'data.source.tokenizer={kind="words", size=9}',
+    )  # fmt: skip
+    assert (run.train.schedule, run.train.clip, run.train.betas) == ("cosine", 2.0, [0.8, 0.9])
+    assert not run.train.self_check
+    assert (run.data.valid, run.data.test) == (["a.tsv", "b=c.tsv"], ["a.tsv"])
+    assert run.data.source.tokenizer == Words(size=9)
+
+
+def test_sets_are_understood_when_the_shell_has_taken_the_quotes():
+    run = with_sets(
+        "model.decoder.attention={kind=dot}",
+        "data.valid=[a.tsv, 2\\b.tsv]",
+        "data.source.tokenizer={kind=words,size=9}",
+    )
+    assert run.model.decoder.attention == DotAttention()
+    assert run.data.valid == ["a.tsv", "2\\b.tsv"]
+    assert run.data.source.tokenizer == Words(size=9)
+
+
+def test_sets_are_one_layer_and_the_last_word_counts():
+    assert with_sets("seed=1", "seed=2").seed == 2
+    sets = ["model.encoder.heads=2", "model.encoder.kind=transformer"]
+    assert with_sets(*sets) == with_sets(*reversed(sets))
+
+
+def test_a_value_cannot_smuggle_in_another_key():
+    assert with_sets("data.test=1\nother = 2").data.test == ["1\nother = 2"]
+
+
+@pytest.mark.parametrize("text", ["train.max_steps", "=5", ".a=5", "train..max_steps=5", ""])
+def test_a_set_without_key_or_value(text):
+    with pytest.raises(AntiphonError) as caught:
+        with_sets(text)
+    assert str(caught.value) == f"--set {text}: give KEY=VALUE, such as --set train.max_steps=500"
+
+
+def test_dump_is_plain_and_in_order():
+    text = dump_run(with_sets("data.valid=v.tsv", recipe="rnnsearch"))
+    assert text.startswith(
+        "# A whole run: every key with its value, given or by default.\n"
+        'seed = 1\n\n[data]\ntrain = ["pairs.tsv"]\ntrain_target = []\nvalid = ["v.tsv"]\n'
+    )
+    assert '\n\n[data.source]\ntokenizer = {kind = "subwords", size = 8000, model = "bpe", dropout = 0.0}\n' in text
+    assert 'attention = {kind = "additive", width = 256}\nquery = "previous"\n' in text
+    assert list(tomllib.loads(text)) == list(Run.model_fields)
+
+
+def test_dump_holds_every_key():
+    run = with_sets()
+    assert tomllib.loads(dump_run(run)) == run.model_dump()
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=9)
+# Few widths and heads, so that most of the runs that are drawn fit together.
+FITTING = {"width": [64, 128], "embedding": [64, 128], "heads": [1, 2, 4], "n_best": [1, 2], "max_steps": [0, 7]}
+
+
+def values(name, field):
+    """Anything that this key may hold."""
+    tables = tables_of(field)
+    if tables:
+        return st.one_of([contents(table) for table in tables])
+    if name in FITTING:
+        return st.sampled_from(FITTING[name])
+    if choices_of(field):
+        return st.sampled_from(choices_of(field))
+    if holds_paths(field):
+        return st.lists(NAMES, min_size=int(field.is_required()), max_size=2)
+    if field.annotation is bool:
+        return st.booleans()
+    low = max([getattr(rule, "ge", getattr(rule, "gt", 0)) for rule in field.metadata], default=0)
+    if field.annotation is int:
+        return st.integers(low, 2**63 - 1)
+    if field.annotation is float:
+        high = 1e300 if not any(hasattr(rule, "lt") or hasattr(rule, "le") for rule in field.metadata) else 1.0
+        return st.floats(low, high, exclude_min=True, exclude_max=True)
+    return st.lists(values(name, item_of(field)), min_size=2, max_size=2)
+
+
+def contents(table):
+    return st.fixed_dictionaries({name: values(name, field) for name, field in table.model_fields.items()})
+
+
+@settings(max_examples=60, deadline=None)
+@given(contents(Run))
+def test_what_is_dumped_is_loaded_again(tmp_path_factory, tables):
+    try:
+        run = Run.model_validate(tables)
+    except ValidationError:
+        assume(False)
+    file = tmp_path_factory.mktemp("run") / "antiphon.toml"
+    file.write_bytes(dump_run(run).encode())
+    assert read_resolved(file) == run
+
+
+def test_a_resolved_run_keeps_its_paths(run_file):
+    file = run_file(dump_run(load_run(None, None, {"data": {"train": ["sub/pairs.tsv"]}}, [])), "model/antiphon.toml")
+    assert read_resolved(file).data.train == ["sub/pairs.tsv"]
+
+
+def test_a_resolved_run_that_is_wrong_names_its_file(run_file):
+    with pytest.raises(AntiphonError) as caught:
+        read_resolved(run_file('[data]\ntrain = ["x"]\n[search]\nbeam = 0\n', "model/antiphon.toml"))
+    assert str(caught.value) == "model/antiphon.toml: search.beam: 0 is not allowed: at least 1"
+
+
+def test_differences_name_the_keys_and_both_values():
+    before = with_sets("data.valid=v.tsv")
+    after = with_sets("seed=2", "train.schedule=cosine", "model.decoder.attention.kind=dot", "search.sample=true")
+    assert differences(before, before) == []
+    assert differences(before, after) == [
+        "seed: 1 -> 2",
+        "data.valid: ['v.tsv'] -> []",
+        "model.decoder.attention.kind: 'additive' -> 'dot'",
+        "train.schedule: 'inverse_sqrt' -> 'cosine'",
+        "search.sample: false -> true",
+    ]
+
+
+def test_reading_a_run_imports_neither_torch_nor_tomlkit():
+    code = (
+        "import sys; from antiphon.config.toml import load_run;"
+        "load_run(None, 'rnnsearch', {'data': {'train': 'x'}}, []);"
+        "sys.exit(bool({'torch', 'numpy', 'tomlkit'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -20,7 +20,7 @@ lint: $(VENV)/.ready
 	$(RUN)/mypy
 
 docs: $(VENV)/.ready
-	$(RUN)/python -m antiphon.config.document > docs/config.md
+	$(RUN)/python -c "from antiphon.config.document import config_page; print(config_page(), end='')" > docs/config.md
 
 bench: $(VENV)/.ready
 	$(RUN)/python bench/training.py

@@ -89,7 +89,7 @@ def check(
     run
         A run file (TOML).
     recipe
-        A recipe to start from: rnnsearch, transformer-tiny, transformer-small, transformer-lstm.
+        A recipe to start from, such as rnnsearch or transformer-small; a wrong name lists them all.
     train
         Training pairs: TSV, JSONL, or sources with --train-target; .gz of any.
     train_target
@@ -129,7 +129,7 @@ def train(
     run
         A run file (TOML).
     recipe
-        A recipe to start from: rnnsearch, transformer-tiny, transformer-small, transformer-lstm.
+        A recipe to start from, such as rnnsearch or transformer-small; a wrong name lists them all.
     train
         Training pairs: TSV, JSONL, or sources with --train-target; .gz of any.
     train_target
@@ -154,9 +154,8 @@ def train(
     chosen = load_run(run, recipe, _data(train, train_target, valid, valid_target), set_ or [])
     folder = out if out is not None else default_out(run, recipe)
     train_run(chosen, folder, fresh, Console())
-    print(
-        f"Next: antiphon predict {folder} sentences.txt\n      antiphon evaluate {folder} test.tsv\n      antiphon verify {folder}"
-    )
+    for number, command in enumerate(("predict {} sentences.txt", "evaluate {} test.tsv", "verify {}")):
+        print(f"{'' if number else 'Next:':<5} antiphon {command.format(folder)}")
 
 
 def _data(
@@ -238,7 +237,7 @@ def evaluate(
     lowercase: Flag = False,
     json: Flag = False,
 ) -> None:
-    """Score a model on test pairs: BLEU, chrF, TER, exact match, accuracy, word error, perplexity, each with its signature.
+    """Score a model on test pairs: BLEU, chrF, TER, exact match, accuracy, word error, perplexity, with signatures.
 
     Parameters
     ----------

@@ -146,7 +146,8 @@ def _check_format(path: Path, facts: Mapping[str, str]) -> None:
         raise AntiphonError(f"{path}: not written by Antiphon.")
     if int(version) > FORMAT:
         raise AntiphonError(
-            f"{path}: written by a newer version (format {version}; this one reads {FORMAT}). Upgrade: pip install -U antiphon"
+            f"{path}: written by a newer version (format {version}; this one reads {FORMAT}). "
+            "Upgrade: pip install -U antiphon"
         )
 
 

@@ -89,7 +89,8 @@ def test_only_line_feeds_break_lines(write):
 def test_rows_carry_what_is_wrong(write):
     write("a.tsv", b"a\tb\nno tab\n\tx\nx\t\n\n \t \n\xff\ty\na\tb\tc\na\tb\na\tb\na\tb\n")
     assert faults("a.tsv") == [
-        None, "no TAB", "blank source", "blank target", "both sides blank", "both sides blank", "bad UTF-8", None, None, None, None,
+        None, "no TAB", "blank source", "blank target", "both sides blank", "both sides blank", "bad UTF-8",
+        None, None, None, None,
     ]  # fmt: skip
     assert rows("a.tsv")[7].oddities == ("more than two columns",)
     assert rows("a.tsv")[7].pair.target == "b"

@@ -170,9 +170,10 @@ def test_a_killed_preparation_is_begun_anew(files, built, monkeypatch):
     def killed(*given):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(module._Writer, "notes", killed)
-        prepare(data(), Path("out"))
+        with pytest.raises(KeyboardInterrupt):
+            prepare(data(), Path("out"))
     assert not Path("out/prepared.json").exists()
     assert len(prepare(data(), Path("out")).train) == 48
     assert len(built) == 3
@@ -187,21 +188,22 @@ def refusal(choice):
 def test_nothing_left_says_why(files):
     Path("train.tsv").write_bytes(b"a\t\nb\t \n\tc\n\xff\tx\n")
     assert refusal(data()) == (
-        "data.train: no pair is left of 4 lines: 2 blank target (first: train.tsv:1), 1 blank source (first: train.tsv:3), "
-        "1 bad UTF-8 (first: train.tsv:4). Mend the file."
+        "data.train: no pair is left of 4 read: 2 blank target (first: train.tsv:1), "
+        "1 blank source (first: train.tsv:3), 1 bad UTF-8 (first: train.tsv:4). Mend the file."
     )
 
 
 def test_all_overlong_says_why(files):
     assert refusal(data(valid="valid.tsv", max_length=1)) == (
-        "data.train: no pair is left of 100 lines: 100 longer than data.max_length (1) (first: train.tsv:1). Mend the file."
+        "data.train: no pair is left of 100 read: 100 longer than data.max_length = 1 (first: train.tsv:1). "
+        "Raise the limit, or cut the texts."
     )
 
 
 def test_no_validation_pair_left(files):
     write("valid.tsv", [("", "")])
     assert refusal(data(valid="valid.tsv")) == (
-        "data.valid: no pair is left of 1 lines: 1 both sides blank (first: valid.tsv:1). Mend the file."
+        "data.valid: no pair is left of 1 read: 1 both sides blank (first: valid.tsv:1). Mend the file."
     )
 
 
@@ -225,7 +227,7 @@ def test_missing_file_is_told_before_anything_is_written(files):
 
 def test_a_folder_that_cannot_be_written(files):
     Path("out").write_text("a file")
-    with pytest.raises(DiskError, match="^out: cannot be written: "):
+    with pytest.raises(DiskError, match=r"^out: cannot be written: "):
         prepare(data(), Path("out"))
 
 

@@ -1,5 +1,7 @@
 """Subwords."""
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +17,11 @@ TEXTS = [f"the {noun} {verb} on the {place}" for noun in ("cat", "dog", "hen") f
 KINDS = {model: learn_subwords(Subwords(model=model, size=330), TEXTS) for model in ("bpe", "unigram")}
 
 # What has tripped tokenisers before, among all of Unicode.
-AWKWARD = ["\x00", "\u2581", "\u2585", ESCAPE, "0", "1", "5", "\ud800", "\udfff", "<pad>", "</s>", "<unk>", "<0x41>", "\u2047",
-           "\ufeff", "\ufffd", "\uffff", "e", "\u0301", "한", "\u1112", "\u1161", "👨\u200d👩\u200d👧", "\u2028", "\x85", "the", " "]  # fmt: skip
+AWKWARD = [
+    "\x00", "\u2581", "\u2585", ESCAPE, "0", "1", "5", "\ud800", "\udfff", "<pad>", "</s>", "<unk>", "<0x41>",
+    "\u2047", "\ufeff", "\ufffd", "\uffff", "e", "\u0301", "한", "\u1112", "\u1161", "👨\u200d👩\u200d👧", "\u2028",
+    "\x85", "the", " ",
+]  # fmt: skip
 any_text = st.lists(st.one_of(st.sampled_from(AWKWARD), st.characters())).map("".join)
 
 
@@ -33,6 +38,18 @@ def test_any_text_comes_back(text):
         assert tokenizer.decode(ids) == normalise(text)
         assert all(3 < i < tokenizer.size for i in ids)  # nothing special, nothing unknown
         assert bool(ids) == bool(normalise(text))
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_texts_come_back():
+    random = Random(1)
+    for _ in range(100_000):
+        parts = [
+            random.choice(AWKWARD) if random.random() < 0.7 else chr(random.randrange(0x110000)) for _ in range(12)
+        ]
+        text = "".join(parts[: random.randrange(13)])
+        for tokenizer in KINDS.values():
+            assert tokenizer.decode(tokenizer.encode(text)) == normalise(text)
 
 
 def test_special_symbols_have_their_numbers(tokenizer):

@@ -79,6 +79,14 @@ def test_sizes_are_kept():
     assert TOKENIZERS["bytes"].size == 260
 
 
+@every_kind
+def test_any_numbers_make_one_line(name):
+    tokenizer = TOKENIZERS[name]
+    text = tokenizer.decode(list(range(tokenizer.size)) * 2)
+    assert text == normalise(text)
+    assert len(text.splitlines()) == 1
+
+
 def test_broken_bytes_are_shown_as_such():
     assert TOKENIZERS["bytes"].decode([4 + 0xC3, 3, 4 + 0x41]) == "\ufffd<unk>A"
 

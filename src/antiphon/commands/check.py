@@ -8,8 +8,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from antiphon.build import build_model
 from antiphon.commands.lines import say, say_json
 from antiphon.config.schema import Run
@@ -55,7 +53,7 @@ def run_check(run: Run, as_json: bool) -> None:
                 "tokens_per_second": round(found.tokens_a_second),
                 "minutes": round(minutes, 2),
                 "megabytes": round(found.megabytes),
-            }  # fmt: skip
+            }
         )
         return
     print(dump_run(run))
@@ -63,8 +61,8 @@ def run_check(run: Run, as_json: bool) -> None:
         print(line)
     print(f"Model: {found.parameters:,} parameters ({4 * found.parameters / 1e6:,.1f} MB of weights)")
     print(
-        f"Time: about {duration(60 * minutes)} for {found.steps:,} steps at {found.tokens_a_second:,.0f} target tokens/s, "
-        "validations not counted; early stopping may end it sooner"
+        f"Time: about {duration(60 * minutes)}, {found.steps:,} steps at {found.tokens_a_second:,.0f} target tokens/s; "
+        "validations are not counted, and early stopping may end it sooner"
     )
     print(f"Memory: about {found.megabytes:,.0f} MB")
 

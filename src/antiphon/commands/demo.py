@@ -78,9 +78,8 @@ def _score(task: Task, model: Model, pairs: Demo) -> None:
     answers = [found[0].text for found in model.pipeline.answer([source for source, _ in asked])]
     targets = [target for _, target in asked]
     score = exact_match(answers, targets)
-    console.print(
-        f"\n[bold]{score.value:.1f} %[/bold] of {len(asked):,} unseen inputs answered exactly right   ({score.signature})"
-    )
+    console.print(f"\n[bold]{score.value:.1f} %[/bold] of {len(asked):,} unseen inputs answered exactly right")
+    console.print(f"({score.signature})", markup=False)
     if task == "pronounce":
         phones = word_error_rate(answers, targets)
         console.print(f"{phones.value:.1f} % of the phones wrong   ({phones.signature})")

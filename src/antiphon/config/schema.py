@@ -64,6 +64,7 @@ class Side(Table):
     """How the text of one side becomes symbols."""
 
     tokenizer: Tokenizer = Subwords()
+    """How text is cut into symbols; learnt as part of the training, and kept in the model folder."""
 
 
 class Data(Table):
@@ -123,10 +124,13 @@ class RecurrentEncoder(Table):
 
     kind: Literal["recurrent"] = "recurrent"
     cell: CellName = "lstm"
+    """The recurrent step."""
     width: Size = 256
     """The width of one direction; two directions are concatenated."""
     layers: Size = 1
+    """Cells on top of each other, a direction."""
     directions: Literal[1, 2] = 2
+    """Read from the left only, or from both ends."""
     embedding: Size = 256
     """The width of a word's vector."""
     dropout: Share = 0.2
@@ -138,13 +142,17 @@ class RecurrentDecoder(Table):
 
     kind: Literal["recurrent"] = "recurrent"
     cell: CellName = "lstm"
+    """The recurrent step."""
     width: Size = 512
+    """The width of its state."""
     layers: Size = 1
+    """Cells on top of each other."""
     embedding: Size = 256
     """The width of a word's vector."""
     dropout: Share = 0.2
     """On embeddings, between layers and on the read-out."""
     attention: Attention = AdditiveAttention()
+    """How the decoder looks at the memory."""
     query: Literal["current", "previous"] = "current"
     """Which state asks: the one just computed (Luong et al., 2015) or the one before (Bahdanau et al., 2015)."""
     input_feeding: bool = True
@@ -152,20 +160,31 @@ class RecurrentDecoder(Table):
     bridge: Literal["transform", "copy", "zero"] = "transform"
     """The first state: a learned function of the encoder's summary, its last states as they are, or zero."""
 
+    @model_validator(mode="after")
+    def sees_the_input(self) -> "RecurrentDecoder":
+        if isinstance(self.attention, NoAttention) and self.bridge == "zero":
+            raise ValueError('bridge = "zero" without attention shows the decoder nothing of the input: change one')
+        return self
+
 
 class TransformerStack(Table):
     """Layers of attention and feed-forward networks (Vaswani et al., 2017)."""
 
     kind: Literal["transformer"] = "transformer"
     width: Size = 256
+    """The width of embeddings and of every layer."""
     layers: Size = 3
+    """Layers on top of each other."""
     heads: Size = 4
+    """Attentions side by side, each with its share of the width."""
     feedforward: Size = 1024
     """The inner width of the feed-forward networks."""
     activation: Literal["relu", "gelu"] = "relu"
+    """What bends the feed-forward networks."""
     norm: Literal["before", "after"] = "before"
     """Layer norm before each sub-layer (trains without care), or after it (the original)."""
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    """How a place is told: waves (the original), a learned vector each, or turned queries and keys."""
     max_positions: Size = 1024
     """The places that learned positions can tell apart; a longer input is refused."""
     dropout: Share = 0.1
@@ -203,7 +222,9 @@ class Seq2Seq(Table):
 
     kind: Literal["seq2seq"] = "seq2seq"
     encoder: Encoder = RecurrentEncoder()
+    """What reads the source."""
     decoder: Decoder = RecurrentDecoder()
+    """What writes the target."""
     tie: Literal["none", "output", "all"] = "none"
     """Share the target embedding with the output layer, or source, target and output (needs `data.joint`)."""
 
@@ -212,7 +233,7 @@ class Seq2Seq(Table):
         source, target = embedding_width(self.encoder), embedding_width(self.decoder)
         if self.tie != "none" and target != self.decoder.width:
             raise ValueError(
-                f'tie = "{self.tie}" needs model.decoder.embedding ({target}) = model.decoder.width ({self.decoder.width})'
+                f'tie = "{self.tie}" needs equal model.decoder.embedding ({target}) and width ({self.decoder.width})'
             )
         if self.tie == "all" and source != target:
             raise ValueError(f'tie = "all" needs equal embedding widths: the source has {source}, the target {target}')
@@ -289,7 +310,7 @@ class Search(Table):
     """Hypotheses that are kept; 1 is greedy search."""
     n_best: Size = 1
     """Answers to give a line; at most `beam`."""
-    length_exponent: Annotated[float, Field(ge=0.0)] = 1.0
+    length_exponent: Annotated[float, Field(ge=0.0, le=10.0)] = 1.0
     """score = log-probability / length ^ exponent; 0 prefers short answers, above 1 long ones."""
     max_source: Size = 1024
     """Symbols in a source at the most; a longer one is refused."""
@@ -300,6 +321,7 @@ class Search(Table):
     sample: bool = False
     """Draw answers instead of searching for the best: an exact sample at temperature 1."""
     temperature: Annotated[float, Field(gt=0.0)] = 1.0
+    """Below 1 draws likelier symbols, above 1 rarer ones."""
     top_k: Count = 0
     """Draw from the k likeliest symbols only; 0: all."""
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0

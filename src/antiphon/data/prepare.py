@@ -21,6 +21,7 @@ from antiphon.files import make_folder, write_text
 
 FORMAT = 1
 LABEL, VALID_PAIRS = "prepared.json", "valid.jsonl"
+OVERLONG = "longer than data.max_length"
 SIDES: tuple[SideName, SideName] = ("source", "target")
 Tell = Callable[[str], None]
 
@@ -136,7 +137,8 @@ def _check_some_left(split: SplitName, chart: Chart) -> None:
         (count, what, places) for (effect, what), (count, places) in chart.tallies.items() if effect == "left out"
     ]
     told = ", ".join(f"{count:,} {what} (first: {places[0]})" for count, what, places in reasons)
-    raise AntiphonError(f"data.{split}: no pair is left of {len(chart.kept):,} lines: {told}. Mend the file.")
+    advice = "Raise the limit, or cut the texts" if OVERLONG in told else "Mend the file"
+    raise AntiphonError(f"data.{split}: no pair is left of {len(chart.kept):,} read: {told}. {advice}.")
 
 
 def _chart(data: Data, doctor: Doctor, split: SplitName) -> Chart:
@@ -204,7 +206,7 @@ class _Writer:
         for index, row in _kept_rows(self.data, self.doctor, split):
             ids = self.source.encode(row.pair.source), self.target.encode(row.pair.target)
             if max(map(len, ids)) > longest:
-                chart.leave_out(index, f"longer than data.max_length ({longest:,})")
+                chart.leave_out(index, f"{OVERLONG} = {longest:,}")
                 self.doctor.held_out.discard(index)
                 continue
             if split == "valid":

@@ -26,8 +26,7 @@ RESERVED = "\u2585"  # sentencepiece leaves out training lines that hold this
 ESCAPE = "\U000f2581"
 SPELLINGS = {ESCAPE: ESCAPE + "0", WORD_START: ESCAPE + "1", RESERVED: ESCAPE + "5"}
 SPELLED = {spelling: sign for sign, spelling in SPELLINGS.items()}
-TO_SPELLING = str.maketrans(SPELLINGS)
-FROM_SPELLING = re.compile("|".join(SPELLED))
+TO_SPELL, SPELT = re.compile(f"[{''.join(SPELLINGS)}]"), re.compile("|".join(SPELLED))
 
 BYTES = 256
 COVERED = 0.9999  # the share of all letters that get a piece of their own; bytes spell the rest
@@ -37,11 +36,11 @@ LONGEST = 4_000  # sentencepiece cannot learn from words of more than 65,535 let
 
 
 def escape(text: str) -> str:
-    return text.translate(TO_SPELLING)
+    return TO_SPELL.sub(lambda match: SPELLINGS[match[0]], text)
 
 
 def unescape(text: str) -> str:
-    return FROM_SPELLING.sub(lambda match: SPELLED[match[0]], text) if ESCAPE in text else text
+    return SPELT.sub(lambda match: SPELLED[match[0]], text)
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,8 @@ class SubwordTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         spellings = self.spellings
         text = b"".join([spellings[i] for i in ids]).decode(errors="replace")
-        return unescape(text.replace(WORD_START, " ").removeprefix(" "))
+        # Normalised, because a model can spell line breaks in bytes, and an answer is one line.
+        return normalise(unescape(text.replace(WORD_START, " ")))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return [unescape(self.names[i]) for i in ids]
@@ -118,12 +118,12 @@ def open_subwords(proto: bytes, model: str) -> SubwordTokenizer:
     try:
         processor = tokenizer.processor
         special = (processor.pad_id(), processor.bos_id(), processor.eos_id(), processor.unk_id())
-        whole = [i for i in range(processor.get_piece_size()) if processor.is_byte(i)]
+        count = sum(processor.is_byte(i) for i in range(len(tokenizer.spellings)))
     except (RuntimeError, ValueError, OSError) as error:
         raise ValueError("not a sentencepiece model") from error
     if special != (PAD, START, END, UNKNOWN):
         raise ValueError("a sentencepiece model with other special symbols")
-    if len(whole) != BYTES:
+    if count != BYTES:
         raise ValueError("a sentencepiece model without byte fallback")
     return tokenizer
 
@@ -133,7 +133,7 @@ def learn_subwords(choice: Subwords, texts: Iterable[str]) -> SubwordTokenizer:
     rare = _rare_letters(texts, choice.size)
     proto = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(part.translate(rare) for part in _parts(texts)),
+        sentence_iterator=(rare.sub("\0", part) for part in _parts(texts)),
         model_writer=proto,
         model_type=choice.model,
         vocab_size=choice.size,
@@ -166,8 +166,8 @@ def _parts(texts: Iterable[str]) -> Iterator[str]:
         yield escape(rest)
 
 
-def _rare_letters(texts: Iterable[str], size: int) -> dict[int, str]:
-    """The letters that get no piece, for `str.translate`: the last of all, or those that leave no room for pieces.
+def _rare_letters(texts: Iterable[str], size: int) -> re.Pattern[str]:
+    """Finds the letters that get no piece: the rarest of all, and those that leave no room for pieces.
 
     Sentencepiece can only be told a share of at least 0.98, too much for thousands of letters in a small vocabulary;
     but it learns no piece with or across a NUL, so that is what rare letters look like to it.
@@ -182,4 +182,4 @@ def _rare_letters(texts: Iterable[str], size: int) -> dict[int, str]:
     shares = np.cumsum([counts[letter] for letter in ranked]) / counts.total()
     room = int((size - len(SPECIAL) - BYTES) * LETTERS)
     kept = min(room, int(np.searchsorted(shares, COVERED)) + 1)
-    return dict.fromkeys(map(ord, ranked[kept:]), "\0")
+    return re.compile(f"[\0{re.escape(''.join(ranked[kept:]))}]")

@@ -36,7 +36,7 @@ class Tokenizer(Protocol):
         """The normalised text as numbers, without start and end."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of the numbers, without padding, start and end; an unknown symbol is shown as `<unk>`."""
+        """The text of the numbers, normalised and so one line; padding, start and end are silent, `<unk>` is shown."""
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """One label a number, for pictures."""
@@ -68,7 +68,7 @@ class WordTokenizer:
         return self.vocabulary.look_up(cut_words(text, self.split))
 
     def decode(self, ids: Sequence[int]) -> str:
-        return join_words(self.vocabulary.spoken(ids), self.split)
+        return normalise(join_words(self.vocabulary.spoken(ids), self.split))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.vocabulary.symbols(ids)
@@ -100,7 +100,7 @@ class CharacterTokenizer:
         return self.vocabulary.look_up(normalise(text))
 
     def decode(self, ids: Sequence[int]) -> str:
-        return "".join(self.vocabulary.spoken(ids))
+        return normalise("".join(self.vocabulary.spoken(ids)))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return [WORD_START if symbol == " " else symbol for symbol in self.vocabulary.symbols(ids)]
@@ -128,7 +128,7 @@ class ByteTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         spoken = [i for i in ids if i not in SILENT]
         parts = [SPECIAL[i].encode() if i == UNKNOWN else bytes([i - len(SPECIAL)]) for i in spoken]
-        return b"".join(parts).decode(errors="replace")
+        return normalise(b"".join(parts).decode(errors="replace"))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return [SPECIAL[i] if i < len(SPECIAL) else _show_byte(i - len(SPECIAL)) for i in ids]

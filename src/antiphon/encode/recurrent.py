@@ -63,7 +63,7 @@ def _turner(mask_BS: Tensor, lengths_B: Tensor) -> Callable[[Tensor], Tensor]:
     order = (turned_BS + torch.arange(batch, device=mask_BS.device).unsqueeze(1) * length).flatten()
 
     def turn(x_BSD: Tensor) -> Tensor:
-        turned: Tensor = _Turn.apply(x_BSD.flatten(0, 1), order)
+        turned: Tensor = _Turn.apply(x_BSD.flatten(0, 1), order)  # type: ignore[no-untyped-call]
         return turned.view_as(x_BSD)
 
     return turn

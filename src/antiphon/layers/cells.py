@@ -36,7 +36,10 @@ class Cell(Protocol):
 
 
 class LSTM(nn.Module):
-    """f, i, o = sigma(W x + U h + b); c' = f*c + i*tanh(W x + U h + b); h' = o*tanh(c') (Hochreiter & Schmidhuber, 1997)."""
+    """f, i, o = sigma(W x + U h + b); c' = f*c + i*tanh(W x + U h + b); h' = o*tanh(c').
+
+    Hochreiter & Schmidhuber (1997), with the forget gate of Gers et al. (2000).
+    """
 
     parts = 2
 

@@ -29,11 +29,11 @@ class Packing:
 
     def pack(self, x_BTD: Tensor) -> Tensor:
         flat = x_BTD.flatten(0, 1)
-        return flat if self.real_P is None else _Pack.apply(flat, self.real_P)
+        return flat if self.real_P is None else _Pack.apply(flat, self.real_P)  # type: ignore[no-untyped-call]
 
     def unpack(self, x_PD: Tensor) -> Tensor:
         """Padding holds a copy of some real row: finite, and for the mask to hide."""
-        flat = x_PD if self.real_P is None else _Unpack.apply(x_PD, self.real_P, self.source_BT)
+        flat = x_PD if self.real_P is None else _Unpack.apply(x_PD, self.real_P, self.source_BT)  # type: ignore[no-untyped-call]
         return flat.unflatten(0, (self.batch, self.length))
 
     def places(self, device: torch.device) -> Tensor:

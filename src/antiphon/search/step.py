@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class State(Protocol):
-    """Where a stepper stands: a frozen value, a row a hypothesis. What was encoded has a row a sentence, whatever K is."""
+    """Where a stepper stands: a frozen value, a row a hypothesis; what was encoded keeps a row a sentence."""
 
     def select(self, rows_N: Tensor) -> Self:
         """The state whose row n is row rows_N[n] of this one; all rows of a sentence stay rows of that sentence."""

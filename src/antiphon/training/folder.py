@@ -73,7 +73,7 @@ def tokens_folder(folder: Path) -> Path:
 
 
 class StopOnSignal:
-    """Ctrl-C and SIGTERM only raise a flag, so that a step and a save are never cut in two; a second Ctrl-C is blunt."""
+    """Ctrl-C and SIGTERM only raise a flag, so that a step and a save are never cut; a second Ctrl-C is blunt."""
 
     def __init__(self) -> None:
         self.signal = 0

@@ -63,7 +63,7 @@ class Learner:
                 cross_entropy(self.model(batch), head.weight_VE, head.bias_V, words_P, self.choice.label_smoothing)
                 / tokens
             )
-            share.backward()  # type: ignore[no-untyped-call]
+            share.backward()
             loss += share.item()
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.choice.clip or math.inf).item()
         taken = math.isfinite(loss) and math.isfinite(norm)

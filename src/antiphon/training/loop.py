@@ -185,7 +185,8 @@ class Training:
         _, step = progress.best[0]
         speed = progress.tokens / max(progress.seconds, 1e-9)
         self.log.say(
-            f"Finished: {progress.finished}, {duration(progress.seconds)}, {speed:,.0f} target tokens/s, best at step {step:,}."
+            f"Finished: {progress.finished}, {duration(progress.seconds)}, {speed:,.0f} target tokens/s. "
+            f"Best at step {step:,}."
         )
         entries = read_log(self.out / LOG)
         trained = [(entry["step"], entry["loss"]) for entry in entries if "loss" in entry]
@@ -209,7 +210,7 @@ class Training:
             {"step": self.progress.step, "average_of": steps, "average_valid": judgement.numbers, "kept": better}
         )
         self.log.say(
-            f"The average of {len(steps)} best: {judgement.line()}; {'kept' if better else 'the single best is better'}."
+            f"The average of {len(steps)} best: {judgement.line()}: {'kept' if better else 'the best alone is better'}."
         )
         if better:
             save_weights(self.out, mean, self.run, self.prepared.source, self.prepared.target)
@@ -228,10 +229,10 @@ def batches_from(run: Run, prepared: Prepared, progress: Progress) -> Iterator[t
     )
     while True:
         planned = plan(prepared.train.lengths, run.train.batch_tokens, run.seed, epoch)
-        for index in range(index, len(planned)):
-            last = index + 1 == len(planned)
-            batch = load_batch(prepared.train, planned[index], run.seed, epoch, source, target)
-            yield batch, epoch + last, 0 if last else index + 1
+        for place in range(index, len(planned)):
+            last = place + 1 == len(planned)
+            batch = load_batch(prepared.train, planned[place], run.seed, epoch, source, target)
+            yield batch, epoch + last, 0 if last else place + 1
         epoch, index = epoch + 1, 0
 
 

@@ -16,7 +16,7 @@ def cross_entropy(states_PE: Tensor, weight_VE: Tensor, bias_V: Tensor, words_P:
 
     Equal to torch's on whole logits, in value and gradient.
     """
-    return _LinearCrossEntropy.apply(states_PE, weight_VE, bias_V, words_P, smoothing, torch.is_grad_enabled())
+    return _LinearCrossEntropy.apply(states_PE, weight_VE, bias_V, words_P, smoothing, torch.is_grad_enabled())  # type: ignore[no-untyped-call]
 
 
 class _LinearCrossEntropy(torch.autograd.Function):

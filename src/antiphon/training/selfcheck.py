@@ -40,8 +40,8 @@ class Verdict:
             return f"Self-check: one batch is learnt by heart ({what}), and free answers agree with forced ones."
         if self.agreement < 0.9 and self.last_loss < 0.5:
             return (
-                f"Self-check FAILED: one batch is learnt by heart ({what}), but only {self.agreement:.0%} of the freely written "
-                "symbols agree with the forced ones. Training and search disagree: please report this model's config."
+                f"Self-check FAILED: one batch is learnt by heart ({what}), but only {self.agreement:.0%} of the "
+                "freely written symbols agree with the forced ones. Training and search disagree: please report it."
             )
         return (
             f"Self-check FAILED: one batch cannot be learnt by heart ({what}). "
@@ -60,7 +60,7 @@ def self_check(pipeline: Pipeline, store: PairStore, learning_rate: float) -> Ve
     for _ in range(_STEPS):
         loss = cross_entropy(model(batch), model.head.weight_VE, model.head.bias_V, words_P, 0.0) / len(words_P)
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         losses.append(loss.item())

@@ -1,0 +1,169 @@
+"""The laws of a model: padding is never read, batches change nothing, step = all at once, no peeking, rows can be picked."""
+
+import math
+from itertools import product
+
+import pytest
+import torch
+
+from antiphon.build import build_model
+from antiphon.config import schema
+from antiphon.data.batch import Batch, make_batch
+from antiphon.data.vocab import END, PAD, START
+from antiphon.models import Seq2Seq
+from antiphon.search.beam import Beam, beam_search
+from tests.laws.combinations import ALL, COVERING, VOCABULARY, name
+
+SOURCES = [[4, 5, 6, 7, 8], [9, 4], [10, 7, 5]]
+TARGETS = [[5, 6, 4], [7], [8, 9, 10, 4]]
+CLOSE = {"atol": 2e-5, "rtol": 1e-4}
+
+
+def a_model(choice: schema.Seq2Seq) -> Seq2Seq:
+    torch.manual_seed(1)
+    return build_model(choice, VOCABULARY, VOCABULARY).eval()
+
+
+def log_probs(model: Seq2Seq, batch: Batch) -> list[torch.Tensor]:
+    """What the model says at each place of each row, T x V a row."""
+    with torch.no_grad():
+        out_PV = model.head(model(batch)).log_softmax(dim=-1)
+    return list(out_PV.split(batch.target_mask_BT.sum(1).tolist()))
+
+
+def padding_is_never_read(model: Seq2Seq) -> None:
+    batch = make_batch(SOURCES, TARGETS)
+    garbage = Batch(
+        batch.source_BS.masked_fill(~batch.mask_BS, 9), batch.mask_BS,
+        batch.target_in_BT.masked_fill(~batch.target_mask_BT, 8), batch.target_out_BT, batch.target_mask_BT,
+    )  # fmt: skip
+    for clean, dirty in zip(log_probs(model, batch), log_probs(model, garbage), strict=True):
+        assert torch.equal(clean, dirty)
+
+
+def batches_change_nothing(model: Seq2Seq) -> None:
+    together = log_probs(model, make_batch(SOURCES, TARGETS))
+    for source, target, among in zip(SOURCES, TARGETS, together, strict=True):
+        (alone,) = log_probs(model, make_batch([source], [target]))
+        torch.testing.assert_close(alone, among, **CLOSE)
+
+
+def step_is_all_at_once(model: Seq2Seq) -> None:
+    batch = make_batch(SOURCES, TARGETS)
+    with torch.no_grad():
+        state, steps = model.start(batch.source_BS, batch.mask_BS), []
+        for words_N in batch.target_in_BT.unbind(1):
+            log_probs_NV, state = model.step(words_N, state)
+            steps.append(log_probs_NV)
+    stepped_BTV = torch.stack(steps, dim=1)
+    for row, whole_TV in enumerate(log_probs(model, batch)):
+        torch.testing.assert_close(stepped_BTV[row, : len(whole_TV)], whole_TV, **CLOSE)
+
+
+def nothing_is_seen_ahead(model: Seq2Seq) -> None:
+    one, other = ([[5, 6, 4, 7]], [[5, 6, 9, 10]])
+    (first_TV,) = log_probs(model, make_batch(SOURCES[:1], one))
+    (second_TV,) = log_probs(model, make_batch(SOURCES[:1], other))
+    # Place 3 is the first that has read a different word.
+    torch.testing.assert_close(first_TV[:3], second_TV[:3], **CLOSE)
+    assert not torch.allclose(first_TV[3], second_TV[3], atol=1e-6)
+
+
+def rows_can_be_selected(model: Seq2Seq) -> None:
+    """Two hypotheses a sentence; then the second of them for the last two sentences, the first sentence gone."""
+    batch = make_batch(SOURCES, TARGETS)
+    with torch.no_grad():
+        _, state = model.step(torch.tensor([START] * 3), model.start(batch.source_BS, batch.mask_BS))
+        state = state.select(torch.tensor([0, 0, 1, 1, 2, 2]))
+        _, state = model.step(torch.tensor([4, 5, 6, 7, 8, 9]), state)
+        state = state.select(torch.tensor([3, 5])).keep(torch.tensor([1, 2]))
+        picked_NV, _ = model.step(torch.tensor([10, 10]), state)
+    for row, (source, words) in enumerate([(SOURCES[1], [7, 10]), (SOURCES[2], [9, 10])]):
+        (whole_TV,) = log_probs(model, make_batch([source], [words]))
+        torch.testing.assert_close(picked_NV[row], whole_TV[2], **CLOSE)
+
+
+def looks_sum_to_one(model: Seq2Seq) -> None:
+    batch, look = make_batch(SOURCES, TARGETS), []
+    with torch.no_grad():
+        looked, plain = model(batch, look), model(batch)
+    torch.testing.assert_close(looked, plain, **CLOSE)
+    for weights_BHTS in look:
+        assert weights_BHTS.shape[-1] == batch.source_BS.shape[1]
+        torch.testing.assert_close(weights_BHTS.sum(-1), torch.ones(weights_BHTS.shape[:-1]))
+        assert not weights_BHTS.masked_select(~batch.mask_BS[:, None, None, :]).any()
+
+
+def everything_learns(model: Seq2Seq) -> None:
+    torch.manual_seed(2)
+    model.train()(make_batch(SOURCES, TARGETS)).square().sum().backward()
+    model.eval()
+    idle = [key for key, part in model.named_parameters() if key != "head.bias_V" and part.grad is None]
+    assert idle in ([], ["head.weight_VE"]), f"no gradient reaches {idle}"
+
+
+def beam_one_is_greedy(model: Seq2Seq) -> None:
+    batch = make_batch(SOURCES, TARGETS)
+    with torch.no_grad():
+        found = beam_search(
+            model, model.start(batch.source_BS, batch.mask_BS), [6] * 3, Beam(1, 1, 1.0), START, END, [PAD, START]
+        )
+        for source, (answer,) in zip(SOURCES, found, strict=True):
+            alone = make_batch([source], [[4]])
+            state, word, words = model.start(alone.source_BS, alone.mask_BS), START, []
+            while word != END and len(words) < 6:
+                log_probs_NV, state = model.step(torch.tensor([word]), state)
+                log_probs_NV[:, [PAD, START]] = -math.inf
+                word = int(log_probs_NV.argmax())
+                words.append(word)
+            assert list(answer.symbols) == [word for word in words if word != END]
+
+
+def wide_beam_is_exhaustive(model: Seq2Seq) -> None:
+    """All answers of at most two words out of three, by hand; and the same by a beam that can hold them all."""
+    words, limit = [4, 5, 6], 3
+    forbidden = [word for word in range(VOCABULARY) if word not in (*words, END)]
+    answers = [list(answer) for length in range(limit) for answer in product(words, repeat=length)]
+    rows = log_probs(model, make_batch([SOURCES[0]] * len(answers), answers))
+    totals = [sum(float(row_TV[t, w]) for t, w in enumerate([*a, END])) for a, row_TV in zip(answers, rows, strict=True)]
+    ranked = sorted(zip(totals, answers, strict=True), key=lambda item: -item[0] / (len(item[1]) + 1))
+    batch = make_batch(SOURCES[:1], [[4]])
+    with torch.no_grad():
+        state = model.start(batch.source_BS, batch.mask_BS)
+        ((best, *_),) = beam_search(model, state, [limit], Beam(50, 5, 1.0), START, END, forbidden)
+    total, answer = ranked[0]
+    assert best.log_probability == pytest.approx(total, abs=1e-4)
+    assert list(best.symbols) == answer or ranked[1][0] == pytest.approx(total, abs=1e-4)
+
+
+LAWS = [
+    padding_is_never_read, batches_change_nothing, step_is_all_at_once, nothing_is_seen_ahead, rows_can_be_selected,
+    looks_sum_to_one, everything_learns, beam_one_is_greedy, wide_beam_is_exhaustive,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("choice", COVERING, ids=name)
+def test_laws_hold_for_every_pair_of_choices(choice):
+    model = a_model(choice)
+    for law in LAWS:
+        law(model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(16))
+def test_laws_hold_for_every_combination(part):
+    for choice in ALL[part::16]:
+        model = a_model(choice)
+        for law in LAWS:
+            try:
+                law(model)
+            except AssertionError as error:
+                raise AssertionError(f"{law.__name__} does not hold for {name(choice)}") from error
+
+
+def test_the_sample_covers_what_it_claims():
+    assert 20 < len(COVERING) < 200 < len(ALL)
+    assert {model.encoder.kind for model in COVERING} == {"recurrent", "transformer"}
+    assert {(model.encoder.kind, model.decoder.kind) for model in COVERING} == set(
+        product(("recurrent", "transformer"), repeat=2)
+    )

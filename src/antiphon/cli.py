@@ -1,13 +1,18 @@
 """The command line: one function a verb. Torch is imported by the verbs that compute, never by `--help`."""
 
+import errno
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App, CycloptsError, Parameter
 
 from antiphon.errors import AntiphonError
+
+if TYPE_CHECKING:
+    from antiphon.config.schema import Run
 
 app = App(
     name="antiphon",
@@ -25,7 +30,13 @@ def main() -> None:
     """Run a verb; the exit code is 0, 2 for the user's mistake, 1 for the machine's or ours, 130 when interrupted."""
     _unicode_everywhere()
     try:
-        app(result_action="return_value")
+        app(exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except CycloptsError as error:
+        print(
+            f"antiphon: {error}\nSee: {' '.join(['antiphon', *(error.command_chain or []), '--help'])}", file=sys.stderr
+        )
+        sys.exit(2)
     except AntiphonError as error:
         print(f"antiphon: {error}", file=sys.stderr)
         sys.exit(error.code)
@@ -33,8 +44,19 @@ def main() -> None:
         print("antiphon: interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # `antiphon predict ... | head` is no mistake
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _hush()
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        _hush()
+        print("antiphon: the answers cannot be written: no space is left for them. Make room.", file=sys.stderr)
+        sys.exit(1)
+
+
+def _hush() -> None:
+    """What is still waiting to be printed can go nowhere, and Python would complain of it at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _unicode_everywhere() -> None:
@@ -70,99 +92,75 @@ def demo(
     run_demo(task, dictionary, out, fresh)
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Chosen:
+    """What makes a run, for every verb that takes one."""
+
+    recipe: str | None = None
+    "A recipe to start from, such as rnnsearch or transformer-small; a wrong name lists them all."
+    train: Files = None
+    "Training pairs: TSV, JSONL, or sources with --train-target; .gz of any."
+    train_target: Files = None
+    "The line-aligned targets of --train."
+    valid: Files = None
+    "Validation pairs; absent, a slice of the training pairs is held out."
+    valid_target: Files = None
+    "The line-aligned targets of --valid."
+    set: Sets = None
+    "Change a key: --set train.max_steps=2000. May be given often."
+
+    def resolve(self, file: Path | None) -> "Run":
+        from antiphon.config.toml import load_run
+
+        keys = ("train", "train_target", "valid", "valid_target")
+        data = {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
+        return load_run(file, self.recipe, {"data": data}, self.set or [])
+
+
+_NOTHING = Chosen()
+
+
 @app.command
-def check(
-    run: Path | None = None,
-    *,
-    recipe: str | None = None,
-    train: Files = None,
-    train_target: Files = None,
-    valid: Files = None,
-    valid_target: Files = None,
-    set_: Sets = None,
-    json: Flag = False,
-) -> None:
+def check(run: Path | None = None, *, chosen: Chosen = _NOTHING, json: Flag = False) -> None:
     """Resolve a run file, report on its data, and estimate parameters, time and memory. Trains nothing.
 
     Parameters
     ----------
     run
         A run file (TOML).
-    recipe
-        A recipe to start from, such as rnnsearch or transformer-small; a wrong name lists them all.
-    train
-        Training pairs: TSV, JSONL, or sources with --train-target; .gz of any.
-    train_target
-        The line-aligned targets of --train.
-    valid
-        Validation pairs; absent, a slice of the training pairs is held out.
-    valid_target
-        The line-aligned targets of --valid.
-    set_
-        Change a key: --set train.max_steps=2000. May be given often.
     json
         Print one JSON object instead of lines.
     """
     from antiphon.commands.check import run_check
-    from antiphon.config.toml import load_run
 
-    run_check(load_run(run, recipe, _data(train, train_target, valid, valid_target), set_ or []), json)
+    run_check(chosen.resolve(run), json)
 
 
 @app.command
-def train(
-    run: Path | None = None,
-    *,
-    recipe: str | None = None,
-    train: Files = None,
-    train_target: Files = None,
-    valid: Files = None,
-    valid_target: Files = None,
-    set_: Sets = None,
-    out: Path | None = None,
-    fresh: Flag = False,
-) -> None:
+def train(run: Path | None = None, *, chosen: Chosen = _NOTHING, out: Path | None = None, fresh: Flag = False) -> None:
     """Train a model, or go on where a stopped run was: exactly, as if it had never stopped.
 
     Parameters
     ----------
     run
         A run file (TOML).
-    recipe
-        A recipe to start from, such as rnnsearch or transformer-small; a wrong name lists them all.
-    train
-        Training pairs: TSV, JSONL, or sources with --train-target; .gz of any.
-    train_target
-        The line-aligned targets of --train.
-    valid
-        Validation pairs; absent, a slice of the training pairs is held out.
-    valid_target
-        The line-aligned targets of --valid.
-    set_
-        Change a key: --set train.max_steps=2000. May be given often.
     out
         The run folder; by default runs/NAME of the run file or recipe.
     fresh
         Start over, and delete the run that the folder holds.
     """
+    resolved = chosen.resolve(run)  # before torch is imported: a mistake is told at once
+
     from rich.console import Console
 
     from antiphon.api import default_out
-    from antiphon.config.toml import load_run
     from antiphon.training.loop import train as train_run
 
-    chosen = load_run(run, recipe, _data(train, train_target, valid, valid_target), set_ or [])
-    folder = out if out is not None else default_out(run, recipe)
-    train_run(chosen, folder, fresh, Console())
+    folder = out if out is not None else default_out(run, chosen.recipe)
+    train_run(resolved, folder, fresh, Console())
     for number, command in enumerate(("predict {} sentences.txt", "evaluate {} test.tsv", "verify {}")):
         print(f"{'' if number else 'Next:':<5} antiphon {command.format(folder)}")
-
-
-def _data(
-    train: list[str] | None, train_target: list[str] | None, valid: list[str] | None, valid_target: list[str] | None
-) -> dict[str, dict[str, list[str]]]:
-    given = {"train": train, "train_target": train_target, "valid": valid, "valid_target": valid_target}
-    return {"data": {key: paths for key, paths in given.items() if paths is not None}}
 
 
 @app.command

@@ -1,4 +1,4 @@
-"""Peak memory of one training step at a vocabulary of 32,000 and 8,192 target tokens a batch, each loop in a process of its own."""
+"""Peak memory of training with 32,000 words and 8,192 target tokens a batch, each loop in a process of its own."""
 
 import resource
 import subprocess
@@ -9,12 +9,12 @@ VOCABULARY, TOKENS = 32_000, 8192
 
 def measure(which: str) -> None:
     import torch
-    from plain import PlainLoop
-    from training import SIZES, a_model, some_batches
 
     from antiphon.build import build_model
     from antiphon.config.schema import Train
     from antiphon.training.learner import Learner
+    from plain import PlainLoop
+    from training import SIZES, a_model, some_batches
 
     model = a_model(SIZES["small"])
     batches = some_batches(mixed=False, count=2, tokens=TOKENS, size=VOCABULARY)

@@ -1,4 +1,4 @@
-"""The loop that people write by hand: torch.nn.Transformer, padded batches, whole logits. What Antiphon is compared with."""
+"""The loop that people write by hand: torch.nn.Transformer, padded batches, whole logits."""
 
 import math
 import warnings

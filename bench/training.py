@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from plain import PlainLoop
 
 from antiphon.build import build_model
 from antiphon.config.schema import Seq2Seq, Train, TransformerStack
 from antiphon.data.batch import Batch, make_batch, plan
 from antiphon.training.learner import Learner
+from plain import PlainLoop
 
 VOCABULARY, TOKENS, DROPOUT = 10_000, 4096, 0.1
 SIZES = {
@@ -114,7 +114,10 @@ def main() -> None:
     options.add_argument("--only", choices=[*SIZES], default=None)
     chosen = options.parse_args()
     load = os.getloadavg()[0]
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, load {load:.2f}, {peak() / 1e9:,.0f} GFLOP/s peak")
+    print(
+        f"torch {torch.__version__}, {torch.get_num_threads()} threads, load {load:.2f}, "
+        f"matrix-product peak {peak() / 1e9:,.0f} GFLOP/s"
+    )
     print("times a plain torch.nn.Transformer loop, median (lowest to highest) of interleaved rounds:")
     for name in [chosen.only] if chosen.only else SIZES:
         for mixed in (False, True):

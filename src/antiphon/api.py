@@ -1,4 +1,7 @@
-"""Antiphon from Python: `train`, `load`, and a model that answers."""
+"""Antiphon from Python: `train`, `load`, and a model that answers.
+
+T, S target and source places
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +13,7 @@ from rich.console import Console
 from antiphon.config.schema import Search
 from antiphon.config.toml import load_run, with_search
 from antiphon.data.store import PairStore
+from antiphon.errors import AntiphonError
 from antiphon.evaluate import metrics
 from antiphon.evaluate.metrics import Score
 from antiphon.pipeline import Answer, Pipeline
@@ -62,7 +66,10 @@ class Model:
         tell: Callable[[int], None] | None = None,
     ) -> list[Score]:
         """Answers the sources and scores them against the targets; perplexity is found without answering."""
-        sources, targets = map(list, zip(*pairs, strict=True))
+        pairs = list(pairs)
+        if not pairs:
+            raise AntiphonError("evaluate: no pairs are given, and there is no score of nothing. Give at least one.")
+        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
         answers = [found[0].text for found in self.pipeline.answer(sources, search, tell=tell)]
         return [
             metrics.bleu(answers, targets, tokenize, lowercase),

@@ -5,16 +5,19 @@ from typing import assert_never
 from torch import nn
 
 from antiphon import models
-from antiphon.attend import scores
+from antiphon.attend import pool, scores
 from antiphon.attend.attention import Attention
 from antiphon.attend.multihead import CrossAttention, SelfAttention
+from antiphon.attend.weights import softmax, sparsemax
 from antiphon.config import schema
 from antiphon.encode import recurrent as recurrent_encoder
 from antiphon.encode import transformer as transformer_encoder
 from antiphon.encode.tokens import Tokens
 from antiphon.layers import positions
 from antiphon.layers.blocks import FeedForward
-from antiphon.layers.cells import GRU, LSTM, Cell
+from antiphon.layers.cells import GRU, LSTM, Cell, Elman
+from antiphon.layers.dropout import Dropout
+from antiphon.layers.steps import CoupledLSTM, Orthogonal, PeepholeLSTM
 from antiphon.predict import bridge
 from antiphon.predict import recurrent as recurrent_decoder
 from antiphon.predict import transformer as transformer_decoder
@@ -35,9 +38,9 @@ def build_model(choice: schema.Seq2Seq, source_size: int, target_size: int) -> m
 def build_encoder(choice: schema.RecurrentEncoder | schema.TransformerStack, carry: bool) -> models.Encoder:
     match choice:
         case schema.RecurrentEncoder():
-            widths = [choice.embedding] + [choice.width * choice.directions] * (choice.layers - 1)
-            layers = [[_cell(choice.cell, width, choice.width) for _ in range(choice.directions)] for width in widths]
-            return recurrent_encoder.Recurrent(layers, choice.dropout, carry)
+            dropout = Dropout(choice.dropout, choice.dropout_through_time)
+            layers = [_reading_layer(choice, number) for number in range(choice.layers)]
+            return recurrent_encoder.Recurrent(layers, _pool(choice), dropout, choice.reverse, carry)
         case schema.TransformerStack():
             blocks = [
                 transformer_encoder.EncoderLayer(
@@ -53,11 +56,12 @@ def build_encoder(choice: schema.RecurrentEncoder | schema.TransformerStack, car
 def build_decoder(choice: schema.RecurrentDecoder | schema.TransformerStack, memory_width: int) -> models.Decoder:
     match choice:
         case schema.RecurrentDecoder():
-            widths = [choice.embedding] + [choice.width] * (choice.layers - 1)
+            read = choice.embedding + (memory_width if choice.summary_every_step else 0)
+            widths = [read] + [choice.width] * (choice.layers - 1)
             cells = [_cell(choice.cell, width, choice.width) for width in widths]
             return recurrent_decoder.Recurrent(
-                cells, _bridge(choice, memory_width, cells), _attention(choice, memory_width), memory_width,
-                choice.query, choice.input_feeding, choice.dropout,
+                cells, _bridge(choice, memory_width, cells), _attention(choice, memory_width), choice.query,
+                choice.input_feeding, choice.summary_every_step, choice.dropout,
             )  # fmt: skip
         case schema.TransformerStack():
             blocks = [
@@ -79,12 +83,58 @@ def _tokens(half: schema.RecurrentEncoder | schema.RecurrentDecoder | schema.Tra
     return Tokens(size, schema.embedding_width(half), scaled=isinstance(half, schema.TransformerStack))
 
 
+def _reading_layer(choice: schema.RecurrentEncoder, number: int) -> recurrent_encoder.Layer:
+    read = schema.memory_width(choice) if number else choice.embedding
+    readers = [_cell(choice.cell, read, choice.width) for _ in range(choice.directions)]
+    return recurrent_encoder.Layer(readers, _join(choice), choice.residual and number > 0)
+
+
+def _join(choice: schema.RecurrentEncoder) -> recurrent_encoder.Join:
+    match choice.merge:
+        case "concat":
+            return recurrent_encoder.side_by_side
+        case "mean":
+            return recurrent_encoder.average
+        case "sum":
+            return recurrent_encoder.total
+        case "project":
+            # One direction has nothing to join, and a part that is never used would never learn.
+            two = choice.directions == 2
+            return recurrent_encoder.Projected(choice.width) if two else recurrent_encoder.side_by_side
+        case _:
+            assert_never(choice.merge)
+
+
+def _pool(choice: schema.RecurrentEncoder) -> pool.Pool | None:
+    match choice.summary:
+        case "last":
+            return None
+        case "mean":
+            return pool.mean
+        case "max":
+            return pool.maximum
+        case "attention":
+            return pool.LearnedQuery(schema.memory_width(choice))
+        case _:
+            assert_never(choice.summary)
+
+
 def _cell(name: schema.CellName, input_width: int, width: int) -> Cell:
     match name:
+        case "elman":
+            return Elman(input_width, width)
         case "lstm":
             return LSTM(input_width, width)
         case "gru":
             return GRU(input_width, width)
+        case "peephole":
+            return PeepholeLSTM(input_width, width, "diagonal")
+        case "full_peephole":
+            return PeepholeLSTM(input_width, width, "full")
+        case "coupled":
+            return CoupledLSTM(input_width, width)
+        case "orthogonal":
+            return Orthogonal(input_width, width)
         case _:
             assert_never(name)
 
@@ -105,12 +155,25 @@ def _attention(choice: schema.RecurrentDecoder, memory_width: int) -> Attention 
     match choice.attention:
         case schema.NoAttention():
             return None
+        case attending:
+            weigh = softmax if attending.weights == "softmax" else sparsemax
+            return Attention(_scorer(attending, choice.width, memory_width), weigh, memory_width, attending.values)
+
+
+def _scorer(choice: schema.Scoring, query_width: int, memory_width: int) -> scores.Scorer:
+    match choice:
         case schema.DotAttention():
-            return Attention(scores.Dot())
+            return scores.Dot()
+        case schema.ScaledDotAttention(width=width):
+            return scores.ScaledDot(query_width, memory_width, width)
+        case schema.BilinearAttention():
+            return scores.Bilinear(query_width, memory_width)
         case schema.AdditiveAttention(width=width):
-            return Attention(scores.Additive(choice.width, memory_width, width))
+            return scores.Additive(query_width, memory_width, width)
+        case schema.CosineAttention(width=width):
+            return scores.Cosine(query_width, memory_width, width)
         case _:
-            assert_never(choice.attention)
+            assert_never(choice)
 
 
 def _positions(choice: schema.TransformerStack) -> positions.Positions | None:

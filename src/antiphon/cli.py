@@ -30,7 +30,7 @@ def main() -> None:
     """Run a verb; the exit code is 0, 2 for the user's mistake, 1 for the machine's or ours, 130 when interrupted."""
     _unicode_everywhere()
     try:
-        app(exit_on_error=False, print_error=False, result_action="return_value")
+        app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except CycloptsError as error:
         print(

@@ -3,6 +3,7 @@
 import errno
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -31,7 +32,8 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         os.replace(partial, path)
         flush_folder(path.parent)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # on a read-only disk not even this is possible
+            partial.unlink()
         raise cannot_write(path, error) from error
 
 

@@ -1,6 +1,7 @@
 """The four shapes of a sequence model, a screenful each. So far: n -> m.
 
-B batch · N rows = batch x beam · S, T source and target places · P real target places · V words · E output
+B batch · N rows = batch x beam · S, T source and target places · P real target places
+V words · D width of a word · E output
 """
 
 from typing import Any, Protocol

@@ -1,6 +1,7 @@
 """Text in, text out: the one path that validation, the command line, Python and tests all use.
 
-B sentences · T target places · S source places · H heads
+B sentences · T, S target and source places · P real target places, C of them at a time · H heads
+E output · V words
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -87,6 +88,7 @@ class Pipeline:
 
     def losses(self, store: PairStore, batch_tokens: int = 4096) -> Iterator[tuple[float, int, int]]:
         """Per batch the summed -log P(target | source), its symbols, and those guessed right, true words given."""
+        self._refuse_too_long_targets(store)
         self.model.eval()
         for indices in plan_in_order(store.lengths, batch_tokens):
             batch = load_batch(store, indices)
@@ -140,6 +142,15 @@ class Pipeline:
                     f"line {number}: {len(symbols):,} symbols, and this model reads at most {longest:,}. "
                     "Split the text, or raise search.max_source where memory allows."
                 )
+
+    def _refuse_too_long_targets(self, store: PairStore) -> None:
+        seats, number = _seats(self.run.model.decoder), int(store.lengths[:, 1].argmax())
+        length = int(store.lengths[number, 1])
+        if seats is not None and length >= seats:
+            raise AntiphonError(
+                f"pair {number + 1}: its target has {length:,} symbols, and this model writes at most {seats - 1:,}. "
+                "Leave it out, or shorten it."
+            )
 
     def _answer(self, found: Hypothesis) -> Answer:
         return Answer(

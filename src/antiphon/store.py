@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from antiphon.build import build_model
+from antiphon.config import schema
 from antiphon.config.schema import Run
 from antiphon.config.toml import dump_run, read_resolved
 from antiphon.data.tokenize import Tokenizer, load_tokenizer, save_tokenizer
@@ -46,12 +48,13 @@ def load_folder(folder: Path) -> Loaded:
             f"{folder}: no {WEIGHTS} in it. A run writes its first weights with its first checkpoint; "
             "let it train longer, or name another folder."
         )
+    tensors, facts = read_tensors(folder / WEIGHTS)  # first, because a newer version's config may hold new keys
     run = read_resolved(folder / CONFIG)
-    tensors, facts = read_tensors(folder / WEIGHTS)
     source = load_tokenizer(folder, "source", run.data.source.tokenizer)
     target = load_tokenizer(folder, "target", run.data.target_tokenizer)
     for name, value in identity(run, source, target).items():
-        if facts.get(name) != value:
+        known = facts.get(name, "")
+        if known != value and not (name == "choices" and _mean_the_same(known, run)):
             raise AntiphonError(
                 f"{folder}: {_WHERE[name]} is not the one that {WEIGHTS} was trained with. Copy the folder anew."
             )
@@ -74,6 +77,8 @@ def refuse_strangers(folder: Path) -> None:
             raise AntiphonError(
                 f"{entry}: a link, and a model folder holds plain files only. Replace it by the file itself."
             )
+        if not (entry.is_file() or entry.is_dir()):
+            raise AntiphonError(f"{entry}: neither a file nor a folder. Delete it.")
         if entry.name.removesuffix(PARTIAL) not in KNOWN:
             raise AntiphonError(f"{entry}: not part of a model folder, so nothing in it is trusted. Move it elsewhere.")
 
@@ -107,10 +112,21 @@ def identity(run: Run, source: Tokenizer, target: Tokenizer) -> dict[str, str]:
     choices = {"model": run.model.model_dump(), "tokenizers": tokenizers}
     return {
         "antiphon": str(FORMAT),
-        "choices": hashlib.sha256(json.dumps(choices, sort_keys=True).encode()).hexdigest(),
+        "choices": json.dumps(choices, sort_keys=True),
         "source": hashlib.sha256(source.to_bytes()).hexdigest(),
         "target": hashlib.sha256(target.to_bytes()).hexdigest(),
     }
+
+
+def _mean_the_same(choices: str, run: Run) -> bool:
+    """Weights from before a key existed were trained as its default says."""
+    try:
+        tables = json.loads(choices)
+        model = schema.Seq2Seq.model_validate(tables["model"])
+        tokenizers = [schema.Side.model_validate({"tokenizer": table}).tokenizer for table in tables["tokenizers"]]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False
+    return model == run.model and tokenizers == [run.data.source.tokenizer, run.data.target_tokenizer]
 
 
 _WHERE = {
@@ -121,8 +137,20 @@ _WHERE = {
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
     """Tensors and facts in one file that carries its own checksum, whole or not there."""
     tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
-    content = save(tensors, {**facts, "sha256": _checksum(tensors, facts)})
-    write_whole(path, lambda file: file.write(content))
+    head, body = _in_order(save(tensors, {**facts, "sha256": _checksum(tensors, facts)}))
+    write_whole(path, lambda file: (file.write(head), file.write(body)))
+
+
+def _in_order(content: bytes) -> tuple[bytes, memoryview]:
+    """Head and body of a safetensors file, its facts in alphabetical order: the library leaves them in a random one.
+
+    So equal weights are equal files, and a hash can compare them.
+    """
+    end = 8 + int.from_bytes(content[:8], "little")
+    head = json.loads(content[8:end])
+    head["__metadata__"] = dict(sorted(head["__metadata__"].items()))
+    text = json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode()
+    return content[:8] + text.ljust(end - 8), memoryview(content)[end:]
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -170,17 +198,32 @@ def _fitting_model(
     run: Run, source: Tokenizer, target: Tokenizer, tensors: Mapping[str, Tensor], path: Path
 ) -> Seq2Seq:
     """The model that the config describes, built for real only when the file holds exactly its tensors."""
-    with torch.device("meta"):
-        shapes = {
-            name: part.shape for name, part in build_model(run.model, source.size, target.size).named_parameters()
-        }
     found = {name: tensor.shape for name, tensor in tensors.items()}
+    shapes: dict[str, torch.Size] = {}
+    # A layer has a tensor at least, so more layers than tensors need not be built to be refused.
+    if max(run.model.encoder.layers, run.model.decoder.layers) <= len(found):
+        try:
+            with torch.device("meta"), _Undrawn():
+                model = build_model(run.model, source.size, target.size)
+        except (RuntimeError, TypeError) as error:  # of sizes that no machine can count
+            reason = str(error).partition("\n")[0]
+            raise AntiphonError(f"{path}: {CONFIG} tells of a model that cannot be built: {reason}.") from error
+        shapes = {name: part.shape for name, part in model.named_parameters()}
     if shapes != found:
         wrong = sorted(name for name in shapes.keys() | found.keys() if shapes.get(name) != found.get(name))
         raise AntiphonError(
             f"{path}: does not fit {CONFIG}: {wrong[0]} and {len(wrong) - 1} more differ. Copy the folder anew."
         )
     return build_model(run.model, source.size, target.size)
+
+
+class _Undrawn(TorchFunctionMode):
+    """Leave out normal draws: on a device without numbers torch would load its compiler for them, for a second."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        return args[0] if func is Tensor.normal_ else func(*args, **(kwargs or {}))
 
 
 def _read_report(path: Path) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def test_keys_of_another_kind_name_that_kind(key):
 
 def test_unknown_keys_below_a_kind_have_the_user_s_address():
     assert complaint("model.decoder.attention.wdith=4") == (
-        'model.decoder.attention.wdith: no such key where kind = "additive". Did you mean "width"? Known: kind, width'
+        'model.decoder.attention.wdith: no such key where kind = "additive". Did you mean "width"? Known: kind, weights, values, width'
     )
 
 
@@ -86,13 +86,13 @@ def test_unknown_keys_below_a_kind_have_the_user_s_address():
         (
             "model.decoder.attention.kind=aditive",
             "model.decoder.attention.kind: no such choice as 'aditive'. "
-            'Did you mean "additive"? Known: none, dot, additive',
+            'Did you mean "additive"? Known: none, dot, scaled_dot, bilinear, additive, cosine',
         ),
         ("model.encoder.kind=3", "model.encoder.kind: no such choice as 3. Known: recurrent, transformer"),
         ("model.kind=seq", "model.kind: no such choice as 'seq'. Known: seq2seq"),
         (
             "model.encoder.cell=LSTM",
-            "model.encoder.cell: no such choice as 'LSTM'. Did you mean \"lstm\"? Known: lstm, gru",
+            "model.encoder.cell: no such choice as 'LSTM'. Did you mean \"lstm\"? Known: elman, lstm, gru, peephole, full_peephole, coupled, orthogonal",
         ),
         ("model.encoder.directions=3", "model.encoder.directions: no such choice as 3. Known: 1, 2"),
         ("model.encoder.directions='2'", "model.encoder.directions: '2' is not allowed: write 2"),
@@ -227,4 +227,4 @@ def test_whatever_is_given_is_a_run_or_told_in_three_lines(tables, more):
         try:
             load_run(None, None, data, [])
         except AntiphonError as error:
-            assert 1 <= len(str(error).splitlines()) <= 3  # noqa: PT017
+            assert 1 <= len(str(error).splitlines()) <= 3

@@ -148,7 +148,7 @@ def test_dump_is_plain_and_in_order():
         'seed = 1\n\n[data]\ntrain = ["pairs.tsv"]\ntrain_target = []\nvalid = ["v.tsv"]\n'
     )
     assert '\n\n[data.source]\ntokenizer = {kind = "subwords", size = 8000, model = "bpe", dropout = 0.0}\n' in text
-    assert 'attention = {kind = "additive", width = 256}\nquery = "previous"\n' in text
+    assert 'attention = {kind = "additive", weights = "softmax", values = 0, width = 256}\nquery = "previous"\n' in text
     assert list(tomllib.loads(text)) == list(Run.model_fields)
 
 

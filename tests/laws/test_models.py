@@ -1,7 +1,8 @@
-"""The laws of a model: padding is never read, batches change nothing, step = all at once, no peeking, rows can be picked."""
+"""The laws of a model: padding is never read, batches change nothing, step = all at once, no peeking, rows picked."""
 
 import math
 from itertools import product
+from typing import get_args
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from antiphon.data.batch import Batch, make_batch
 from antiphon.data.vocab import END, PAD, START
 from antiphon.models import Seq2Seq
 from antiphon.search.beam import Beam, beam_search
-from tests.laws.combinations import ALL, COVERING, VOCABULARY, name
+from tests.laws.combinations import COVERING, DECODERS, ENCODERS, VOCABULARY, every_half, name
 
 SOURCES = [[4, 5, 6, 7, 8], [9, 4], [10, 7, 5]]
 TARGETS = [[5, 6, 4], [7], [8, 9, 10, 4]]
@@ -125,7 +126,9 @@ def wide_beam_is_exhaustive(model: Seq2Seq) -> None:
     forbidden = [word for word in range(VOCABULARY) if word not in (*words, END)]
     answers = [list(answer) for length in range(limit) for answer in product(words, repeat=length)]
     rows = log_probs(model, make_batch([SOURCES[0]] * len(answers), answers))
-    totals = [sum(float(row_TV[t, w]) for t, w in enumerate([*a, END])) for a, row_TV in zip(answers, rows, strict=True)]
+    totals = [
+        sum(float(row_TV[t, w]) for t, w in enumerate([*a, END])) for a, row_TV in zip(answers, rows, strict=True)
+    ]
     ranked = sorted(zip(totals, answers, strict=True), key=lambda item: -item[0] / (len(item[1]) + 1))
     batch = make_batch(SOURCES[:1], [[4]])
     with torch.no_grad():
@@ -151,8 +154,8 @@ def test_laws_hold_for_every_pair_of_choices(choice):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(16))
-def test_laws_hold_for_every_combination(part):
-    for choice in ALL[part::16]:
+def test_laws_hold_for_every_encoder_and_every_decoder(part):
+    for choice in every_half()[part::16]:
         model = a_model(choice)
         for law in LAWS:
             try:
@@ -162,8 +165,9 @@ def test_laws_hold_for_every_combination(part):
 
 
 def test_the_sample_covers_what_it_claims():
-    assert 20 < len(COVERING) < 200 < len(ALL)
-    assert {model.encoder.kind for model in COVERING} == {"recurrent", "transformer"}
-    assert {(model.encoder.kind, model.decoder.kind) for model in COVERING} == set(
-        product(("recurrent", "transformer"), repeat=2)
-    )
+    assert 50 < len(COVERING) < 200
+    assert len(every_half()) > 0.95 * (len(ENCODERS) + len(DECODERS))
+    kinds = {(model.encoder.kind, model.decoder.kind) for model in COVERING}
+    assert kinds == set(product(("recurrent", "transformer"), repeat=2))
+    cells = {model.encoder.cell for model in COVERING if model.encoder.kind == "recurrent"}
+    assert cells == set(get_args(schema.CellName))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from antiphon.api import Model, load
-from antiphon.commands.lines import terminal
+from antiphon.commands.lines import in_colour, terminal
 from antiphon.config.toml import load_run
 from antiphon.data.builtin import Demo, dates, read_pronunciations
 from antiphon.errors import AntiphonError
@@ -47,12 +47,11 @@ def run_demo(task: Task, dictionary: Path | None, out: Path, fresh: bool) -> Non
         html_page(
             pictures,
             "Where Antiphon looked",
-            f"{_INTRO[task]}. Each row is a symbol of the answer; the "
-            "darker a cell, the more the model looked at that symbol of the input while writing it.",
+            f"{_INTRO[task]}. None of these was seen in training.",
         ),
     )
     console.print("")
-    console.file.write(draw(_narrowest(pictures), min(console.width, 100), console.color_system is not None) + "\n")
+    console.file.write(draw(_narrowest(pictures), min(console.width, 100), in_colour(console)) + "\n")
     test = out / "data" / f"{task}-test.tsv"
     console.print(
         f"\nDone in {duration(time.monotonic() - started)}. Look at {page}, then try:\n"

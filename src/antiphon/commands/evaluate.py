@@ -55,11 +55,14 @@ def read_test(test: str, target: str | None) -> tuple[list[tuple[str, str]], dic
     """The pairs that can be scored, and how many lines cannot, by reason."""
     pairs: list[tuple[str, str]] = []
     faults: Counter[str] = Counter()
-    for row in read_rows([test], [target] if target else [], "TEST"):
-        if row.fault is None:
-            pairs.append((row.pair.source, row.pair.target))
-        else:
-            faults[row.fault] += 1
+    try:
+        for row in read_rows([test], [target] if target else [], "TEST"):
+            if row.fault is None:
+                pairs.append((row.pair.source, row.pair.target))
+            else:
+                faults[row.fault] += 1
+    except AntiphonError as error:  # which names the other file as a run file would
+        raise AntiphonError(str(error).replace("TEST_target", "--target")) from None
     if not pairs:
         raise AntiphonError(
             f"{test}: no pair in it can be scored ({sum(faults.values()):,} lines). Is it source TAB target?"

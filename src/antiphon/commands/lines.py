@@ -26,6 +26,11 @@ def terminal() -> Console:
     return Console(highlight=False, soft_wrap=True)
 
 
+def in_colour(console: Console) -> bool:
+    """On a terminal that can, and whose owner has not set NO_COLOR."""
+    return console.color_system is not None and not console.no_color
+
+
 def read_inputs(file: Path | None) -> Iterator[str]:
     """The lines of a file or of standard input, without their ends; a byte-order mark is no character."""
     name = "standard input" if file is None else str(file)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from antiphon.api import load
-from antiphon.commands.lines import terminal
+from antiphon.commands.lines import in_colour, terminal
 from antiphon.errors import AntiphonError
 from antiphon.files import write_text
 from antiphon.show.heatmap import html_page, svg
@@ -15,8 +15,7 @@ def run_show(folder: Path, text: str, out: Path | None) -> None:
         raise AntiphonError(f"--out {out}: cannot tell what to write. End it in .html or .svg.")
     picture = load(folder).show(text)
     console = terminal()
-    console.print(picture.answer, markup=False)
-    console.file.write(draw(picture, min(console.width, 120), console.color_system is not None) + "\n")
+    console.file.write(draw(picture, min(console.width, 120), in_colour(console)) + "\n")
     if out is not None:
         write_text(
             out, svg(picture) if out.suffix == ".svg" else html_page([picture], "Attention", f"Model: {folder.name}")

@@ -1,9 +1,13 @@
-"""`antiphon verify`: the promises, proved on the user's own model."""
+"""`antiphon verify`: the promises, proved on the user's own model.
+
+T target places · V words
+"""
 
 import json
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -13,6 +17,7 @@ from antiphon.api import load
 from antiphon.commands.lines import read_inputs, say_json
 from antiphon.config.schema import Search
 from antiphon.data.batch import make_batch
+from antiphon.data.prepare import VALID_PAIRS
 from antiphon.data.vocab import SPECIAL
 from antiphon.errors import AntiphonError
 from antiphon.pipeline import Answer, Pipeline
@@ -38,6 +43,8 @@ class Proof:
 def run_verify(folder: Path, file: Path | None, as_json: bool) -> None:
     model = load(folder)
     texts = list(read_inputs(file)) if file is not None else some_texts(folder, model.pipeline)
+    if file is not None and not any(text.strip() for text in texts):
+        raise AntiphonError(f"{file}: no line in it holds text. Give some inputs, or none for invented ones.")
     proofs = []
     for proof in prove(folder, model.pipeline, texts):
         proofs.append(proof)
@@ -52,9 +59,10 @@ def run_verify(folder: Path, file: Path | None, as_json: bool) -> None:
 
 def some_texts(folder: Path, pipeline: Pipeline) -> list[str]:
     """Validation sources where the run is still there; otherwise random symbols of the model's own vocabulary."""
-    kept = folder / TOKENS / "valid.jsonl"
-    if kept.exists():
-        return [json.loads(line)[0] for line in kept.read_text(encoding="utf-8").splitlines()[:_TEXTS]]
+    with suppress(OSError, ValueError, LookupError, TypeError):  # it may be gone, for it is no part of the model
+        lines = (folder / TOKENS / VALID_PAIRS).read_text(encoding="utf-8").splitlines()[:_TEXTS]
+        if lines:
+            return [str(json.loads(line)[0]) for line in lines]
     draw = random.Random(1)  # noqa: S311 (reproducible, not secret)
     numbers = range(len(SPECIAL), pipeline.source.size)
     return [pipeline.source.decode(draw.choices(numbers, k=draw.randint(1, 20))) for _ in range(_TEXTS)]

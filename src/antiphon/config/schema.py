@@ -101,13 +101,37 @@ class NoAttention(Table):
     kind: Literal["none"] = "none"
 
 
-class DotAttention(Table):
-    """q . m: query and memory meet as they are, so their widths must be equal."""
+class Attending(Table):
+    """What every attention of a recurrent decoder can choose."""
+
+    kind: str
+    weights: Literal["softmax", "sparsemax"] = "softmax"
+    """How scores become shares: all places get some, or most get none at all (Martins & Astudillo, 2016)."""
+    values: Count = 0
+    """The width of learned values v(m), read instead of the memory (key-value attention); 0: the memory itself."""
+
+
+class DotAttention(Attending):
+    """q . m: query and memory meet as they are, so their widths must be equal (Luong et al., 2015)."""
 
     kind: Literal["dot"] = "dot"
 
 
-class AdditiveAttention(Table):
+class ScaledDotAttention(Attending):
+    """(W q) . (U m) / sqrt(width): the score of the Transformer, with one head (Vaswani et al., 2017)."""
+
+    kind: Literal["scaled_dot"] = "scaled_dot"
+    width: Size = 256
+    """The width in which query and memory meet."""
+
+
+class BilinearAttention(Attending):
+    """q . W m: "general" in Luong et al. (2015)."""
+
+    kind: Literal["bilinear"] = "bilinear"
+
+
+class AdditiveAttention(Attending):
     """v . tanh(W q + U m) (Bahdanau et al., 2015)."""
 
     kind: Literal["additive"] = "additive"
@@ -115,8 +139,17 @@ class AdditiveAttention(Table):
     """The width in which query and memory meet."""
 
 
-Attention = Annotated[NoAttention | DotAttention | AdditiveAttention, Field(discriminator="kind")]
-CellName = Literal["lstm", "gru"]
+class CosineAttention(Attending):
+    """s cos(W q, U m): only the direction counts; the sharpness s is learned (Graves et al., 2014)."""
+
+    kind: Literal["cosine"] = "cosine"
+    width: Size = 256
+    """The width in which query and memory meet."""
+
+
+Scoring = DotAttention | ScaledDotAttention | BilinearAttention | AdditiveAttention | CosineAttention
+Attention = Annotated[NoAttention | Scoring, Field(discriminator="kind")]
+CellName = Literal["elman", "lstm", "gru", "peephole", "full_peephole", "coupled", "orthogonal"]
 
 
 class RecurrentEncoder(Table):
@@ -124,17 +157,27 @@ class RecurrentEncoder(Table):
 
     kind: Literal["recurrent"] = "recurrent"
     cell: CellName = "lstm"
-    """The recurrent step."""
+    """The recurrent step: `lstm` and `gru` for quality, the others to compare them with."""
     width: Size = 256
-    """The width of one direction; two directions are concatenated."""
+    """The width of one direction."""
     layers: Size = 1
     """Cells on top of each other, a direction."""
     directions: Literal[1, 2] = 2
     """Read from the left only, or from both ends."""
+    merge: Literal["concat", "mean", "sum", "project"] = "concat"
+    """How two directions become one: side by side (twice the width), their mean or sum, or a learned projection."""
     embedding: Size = 256
     """The width of a word's vector."""
+    residual: bool = False
+    """From the second layer on, add what a layer reads to what it leaves (Wu et al., 2016)."""
+    reverse: bool = False
+    """Read the source from its end (Sutskever et al., 2014)."""
+    summary: Literal["last", "mean", "max", "attention"] = "last"
+    """One vector for all: the last state, the mean or the maximum of all places, or what a learned query reads."""
     dropout: Share = 0.2
     """On embeddings, between layers and on the memory."""
+    dropout_through_time: bool = False
+    """The same numbers are dropped at every place of a sentence (Gal & Ghahramani, 2016)."""
 
 
 class RecurrentDecoder(Table):
@@ -142,7 +185,7 @@ class RecurrentDecoder(Table):
 
     kind: Literal["recurrent"] = "recurrent"
     cell: CellName = "lstm"
-    """The recurrent step."""
+    """The recurrent step: `lstm` and `gru` for quality, the others to compare them with."""
     width: Size = 512
     """The width of its state."""
     layers: Size = 1
@@ -159,12 +202,18 @@ class RecurrentDecoder(Table):
     """What was read is part of the next input. Without it all places train at once in fused kernels."""
     bridge: Literal["transform", "copy", "zero"] = "transform"
     """The first state: a learned function of the encoder's summary, its last states as they are, or zero."""
+    summary_every_step: bool = False
+    """The encoder's summary is part of every input (Kalchbrenner & Blunsom, 2013; Cho et al., 2014)."""
 
     @model_validator(mode="after")
     def sees_the_input(self) -> "RecurrentDecoder":
-        if isinstance(self.attention, NoAttention) and self.bridge == "zero":
+        if isinstance(self.attention, NoAttention) and self.bridge == "zero" and not self.summary_every_step:
             raise ValueError('bridge = "zero" without attention shows the decoder nothing of the input: change one')
         return self
+
+    @property
+    def reads_the_summary(self) -> bool:
+        return self.bridge == "transform" or self.summary_every_step
 
 
 class TransformerStack(Table):
@@ -214,7 +263,9 @@ def embedding_width(half: RecurrentEncoder | RecurrentDecoder | TransformerStack
 
 def memory_width(encoder: RecurrentEncoder | TransformerStack) -> int:
     """The width of what this encoder leaves at every place."""
-    return encoder.width if isinstance(encoder, TransformerStack) else encoder.width * encoder.directions
+    if isinstance(encoder, RecurrentEncoder) and encoder.merge == "concat":
+        return encoder.width * encoder.directions
+    return encoder.width
 
 
 class Seq2Seq(Table):
@@ -237,12 +288,18 @@ class Seq2Seq(Table):
             )
         if self.tie == "all" and source != target:
             raise ValueError(f'tie = "all" needs equal embedding widths: the source has {source}, the target {target}')
+        summary_is_read = isinstance(self.decoder, RecurrentDecoder) and self.decoder.reads_the_summary
+        if isinstance(self.encoder, RecurrentEncoder) and self.encoder.summary == "attention" and not summary_is_read:
+            raise ValueError(
+                'model.encoder.summary = "attention" learns a query for a decoder that never reads the summary; '
+                'leave it at "last", or take bridge = "transform" or summary_every_step = true'
+            )
         if isinstance(self.decoder, RecurrentDecoder):
             width, memory = self.decoder.width, memory_width(self.encoder)
             if isinstance(self.decoder.attention, DotAttention) and width != memory:
                 raise ValueError(
                     f"dot attention needs equal widths: model.decoder.width is {width}, the memory's {memory}; "
-                    'change one, or take attention.kind = "additive"'
+                    'change one, or take attention.kind = "bilinear"'
                 )
             if self.decoder.bridge == "copy" and width != memory:
                 raise ValueError(
@@ -351,6 +408,11 @@ class Run(Table):
         if self.model.tie == "all" and not self.data.joint:
             raise ValueError(
                 'model.tie = "all" shares one embedding, so both sides need one vocabulary: set data.joint = true'
+            )
+        if self.search.max_source < self.data.max_length:
+            raise ValueError(
+                f"search.max_source ({self.search.max_source}) must be at least data.max_length "
+                f"({self.data.max_length}), or a validation pair could be refused"
             )
         for name, half in (("encoder", self.model.encoder), ("decoder", self.model.decoder)):
             if (

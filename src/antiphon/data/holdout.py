@@ -1,4 +1,7 @@
-"""Which training pairs validate when no file is named for it: the same however the file is reordered or grows."""
+"""Which training pairs validate when no file is named for it: the same however the file is reordered or grows.
+
+N pairs
+"""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -43,28 +43,29 @@ class Prepared:
 def prepare(data: Data, folder: Path, tell: Tell = lambda phrase: None) -> Prepared:
     """Prepares the data in `folder`, or loads what an earlier call left there if files and options are the same."""
     tell("looking at the files")
-    fingerprint = _fingerprint(data)
+    mark = fingerprint(data)
     try:
-        return _load(data, folder, fingerprint)
+        return _load(data, folder, mark)
     except (AntiphonError, OSError, ValueError, KeyError, TypeError):
         # Nothing there, something else, or half of it: all the same, it is made anew.
         pass
     make_folder(folder)
     (folder / LABEL).unlink(missing_ok=True)
-    _build(data, folder, fingerprint, tell)
-    return _load(data, folder, fingerprint)
+    _build(data, folder, mark, tell)
+    return _load(data, folder, mark)
 
 
-def _fingerprint(data: Data) -> str:
+def fingerprint(data: Data) -> str:
+    """Another one where a file or an option of the data is another."""
     options = data.model_dump(mode="json")
     keys = ("train", "train_target", "valid", "valid_target", "test", "test_target")
     hashes = [hash_file(path, f"data.{key}") for key in keys for path in options[key]]
     return hashlib.sha256(json.dumps([FORMAT, options, hashes]).encode()).hexdigest()
 
 
-def _load(data: Data, folder: Path, fingerprint: str) -> Prepared:
+def _load(data: Data, folder: Path, mark: str) -> Prepared:
     label = json.loads((folder / LABEL).read_bytes())
-    if label["fingerprint"] != fingerprint:
+    if label["fingerprint"] != mark:
         raise ValueError("other files or options")
     for name, checksum in label["files"].items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != checksum:
@@ -80,11 +81,11 @@ def _load(data: Data, folder: Path, fingerprint: str) -> Prepared:
         valid_pairs=[(source_text, target_text) for source_text, target_text in texts],
         report=Report.from_dict(label["report"]),
         length_ratio=float(label["length_ratio"]),
-        fingerprint=fingerprint,
+        fingerprint=mark,
     )
 
 
-def _build(data: Data, folder: Path, fingerprint: str, tell: Tell) -> None:
+def _build(data: Data, folder: Path, mark: str, tell: Tell) -> None:
     """The files are gone through once for the report, and again for each thing that is learnt or written."""
     doctor = _examine(data, tell)
     source = _learn(data, doctor, SIDES if data.joint else SIDES[:1], tell)
@@ -97,7 +98,7 @@ def _build(data: Data, folder: Path, fingerprint: str, tell: Tell) -> None:
     writer.write("valid")
     write_text(folder / VALID_PAIRS, "".join(json.dumps(texts) + "\n" for texts in writer.valid_texts))
     label = {
-        "fingerprint": fingerprint,
+        "fingerprint": mark,
         "files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in [*names, VALID_PAIRS]},
         "length_ratio": _length_ratio(train),
         "report": doctor.report([*_held_out_note(data, doctor), *writer.notes()]).to_dict(),

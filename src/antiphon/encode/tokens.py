@@ -15,7 +15,7 @@ class Tokens(nn.Module):
 
     def __init__(self, size: int, width: int, scaled: bool) -> None:
         super().__init__()
-        self.weight_VD = nn.Parameter(torch.randn(size, width) * width**-0.5)
+        self.weight_VD = nn.Parameter(torch.empty(size, width).normal_(std=width**-0.5))
         self.scale = math.sqrt(width) if scaled else 1.0
 
     def forward(self, words: Tensor) -> Tensor:

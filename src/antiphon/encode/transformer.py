@@ -1,6 +1,6 @@
 """The Transformer encoder: every word looks at every word.
 
-B batch · S source places · P real places of the batch · D width
+B batch · S source places · P real places of the batch · D width · M width of the memory, the same
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from antiphon.attend.memory import Memory
 from antiphon.attend.multihead import SelfAttention
+from antiphon.attend.pool import mean
 from antiphon.layers.blocks import FeedForward, NormPlace, SubLayer
 from antiphon.layers.dropout import Dropout
 from antiphon.layers.packing import Packing
@@ -59,6 +60,4 @@ class Transformer(nn.Module):
         if self.final_norm is not None:
             x_PD = self.final_norm(x_PD)
         states_BSM = packing.unpack(x_PD)
-        real_BS1 = mask_BS.unsqueeze(2)
-        summary_BM = (states_BSM * real_BS1).sum(1) / real_BS1.sum(1)
-        return Memory(states_BSM, mask_BS, summary_BM)
+        return Memory(states_BSM, mask_BS, mean(states_BSM, mask_BS))

@@ -1,16 +1,16 @@
-"""Recurrent cells: one step, or a whole sequence in torch's fused kernels, with the same weights.
+"""Recurrent cells with a fused kernel in torch: one step, or a whole sequence, with the same weights.
 
-N rows · T places · D width of the input · G width of all gates · the state is a tuple of tensors N x width
+N rows · T places · D width of the input · E of the state, a tuple of tensors N x E · G of all gates
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-CellState = tuple[Tensor, ...]  # (h, c) for an LSTM, (h,) for a GRU; h comes first
+CellState = tuple[Tensor, ...]  # (h, c) for an LSTM, (h,) for most others; h comes first
 
 
 class Cell(Protocol):
@@ -20,7 +20,7 @@ class Cell(Protocol):
     gates: int  # G
     width: int
 
-    def project(self, x_NTD: Tensor) -> Tensor:
+    def project(self, x: Tensor) -> Tensor:
         """The input's share of the gates, for all places in one product."""
         ...
 
@@ -33,6 +33,30 @@ class Cell(Protocol):
     ) -> tuple[Tensor, CellState]:
         """All places at once. With lengths, the state returned is the one at each row's own end."""
         ...
+
+
+class Elman(nn.Module):
+    """h' = tanh(W x + U h + b) (Elman, 1990)."""
+
+    parts = 1
+
+    def __init__(self, input_width: int, width: int) -> None:
+        super().__init__()
+        self.width = self.gates = width
+        self.kernel = nn.RNN(input_width, width, batch_first=True)
+
+    def project(self, x: Tensor) -> Tensor:
+        return _project(self.kernel, x)
+
+    def step(self, gates_NG: Tensor, state: CellState) -> CellState:
+        (h,) = state
+        return (torch.tanh(gates_NG + _carry(self.kernel, h)),)
+
+    def forward(
+        self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
+    ) -> tuple[Tensor, CellState]:
+        h_NTE, h = _run(self.kernel, x_NTD, None if state is None else state[0].unsqueeze(0), lengths_N)
+        return h_NTE, (h[0],)
 
 
 class LSTM(nn.Module):
@@ -48,13 +72,12 @@ class LSTM(nn.Module):
         self.width, self.gates = width, 4 * width
         self.kernel = nn.LSTM(input_width, width, batch_first=True)
 
-    def project(self, x_NTD: Tensor) -> Tensor:
-        return _project(self.kernel, x_NTD)
+    def project(self, x: Tensor) -> Tensor:
+        return _project(self.kernel, x)
 
     def step(self, gates_NG: Tensor, state: CellState) -> CellState:
         h, c = state
-        gates_NG = gates_NG + _carry(self.kernel, h)
-        input_gate, forget_gate, candidate, output_gate = gates_NG.chunk(4, dim=1)
+        input_gate, forget_gate, candidate, output_gate = (gates_NG + _carry(self.kernel, h)).chunk(4, dim=1)
         c = torch.sigmoid(forget_gate) * c + torch.sigmoid(input_gate) * torch.tanh(candidate)
         return torch.sigmoid(output_gate) * torch.tanh(c), c
 
@@ -62,12 +85,8 @@ class LSTM(nn.Module):
         self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
     ) -> tuple[Tensor, CellState]:
         start = None if state is None else (state[0].unsqueeze(0), state[1].unsqueeze(0))
-        if lengths_N is None:
-            h_NTD, (h, c) = self.kernel(x_NTD, start)
-            return h_NTD, (h[0], c[0])
-        packed = pack_padded_sequence(x_NTD, lengths_N, batch_first=True, enforce_sorted=False)
-        out, (h, c) = self.kernel(packed, start)
-        return _padded(out, x_NTD.shape[1]), (h[0], c[0])
+        h_NTE, (h, c) = _run(self.kernel, x_NTD, start, lengths_N)
+        return h_NTE, (h[0], c[0])
 
 
 class GRU(nn.Module):
@@ -80,8 +99,8 @@ class GRU(nn.Module):
         self.width, self.gates = width, 3 * width
         self.kernel = nn.GRU(input_width, width, batch_first=True)
 
-    def project(self, x_NTD: Tensor) -> Tensor:
-        return _project(self.kernel, x_NTD)
+    def project(self, x: Tensor) -> Tensor:
+        return _project(self.kernel, x)
 
     def step(self, gates_NG: Tensor, state: CellState) -> CellState:
         (h,) = state
@@ -94,25 +113,25 @@ class GRU(nn.Module):
     def forward(
         self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
     ) -> tuple[Tensor, CellState]:
-        start = None if state is None else state[0].unsqueeze(0)
-        if lengths_N is None:
-            h_NTD, h = self.kernel(x_NTD, start)
-            return h_NTD, (h[0],)
-        packed = pack_padded_sequence(x_NTD, lengths_N, batch_first=True, enforce_sorted=False)
-        out, h = self.kernel(packed, start)
-        return _padded(out, x_NTD.shape[1]), (h[0],)
+        h_NTE, h = _run(self.kernel, x_NTD, None if state is None else state[0].unsqueeze(0), lengths_N)
+        return h_NTE, (h[0],)
 
 
-def _project(kernel: nn.RNNBase, x_NTD: Tensor) -> Tensor:
+def _project(kernel: nn.RNNBase, x: Tensor) -> Tensor:
     weight_GD, _, bias_G, _ = kernel.all_weights[0]
-    return F.linear(x_NTD, weight_GD, bias_G)
+    return F.linear(x, weight_GD, bias_G)
 
 
 def _carry(kernel: nn.RNNBase, h: Tensor) -> Tensor:
-    _, weight_GD, _, bias_G = kernel.all_weights[0]
-    return F.linear(h, weight_GD, bias_G)
+    _, weight_GE, _, bias_G = kernel.all_weights[0]
+    return F.linear(h, weight_GE, bias_G)
 
 
-def _padded(out: nn.utils.rnn.PackedSequence, length: int) -> Tensor:
-    h_NTD, _ = pad_packed_sequence(out, batch_first=True, total_length=length)
-    return h_NTD
+def _run(kernel: nn.RNNBase, x_NTD: Tensor, start: Any, lengths_N: Tensor | None) -> tuple[Tensor, Any]:
+    """The fused kernel over the padded batch, or over each row's own length where its last state is wanted."""
+    if lengths_N is None:
+        return kernel(x_NTD, start)
+    packed = pack_padded_sequence(x_NTD, lengths_N, batch_first=True, enforce_sorted=False)
+    out, last = kernel(packed, start)
+    h_NTE, _ = pad_packed_sequence(out, batch_first=True, total_length=x_NTD.shape[1])
+    return h_NTE, last

@@ -15,16 +15,18 @@ class Dropout(nn.Module):
     is met to within 1/65536. The draws come from torch's generator, so a seed still decides everything.
     """
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, through_time: bool = False) -> None:
         super().__init__()
         self.rate = rate
+        self.through_time = through_time  # one draw for all places of a sentence (Gal & Ghahramani, 2016)
 
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or not self.rate:
             return x
+        shape = torch.Size((x.shape[0], 1, *x.shape[2:])) if self.through_time else x.shape
         if x.device.type != "cpu":
-            return F.dropout(x, self.rate)
-        return x * keep_scaled(x.shape, self.rate, x.dtype)
+            return x * F.dropout(x.new_ones(shape), self.rate)
+        return x * keep_scaled(shape, self.rate, x.dtype)
 
 
 def keep_scaled(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:

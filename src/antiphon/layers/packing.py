@@ -17,7 +17,7 @@ class Packing:
     batch: int
     length: int
     real_P: Tensor | None  # their numbers among the B x T places; None where all are real
-    source_BT: Tensor | None  # for each of the B x T places the packed row to copy; padding copies row 0
+    rows: Tensor | None  # for each of the B x T places, laid out in one, the packed row to copy; padding copies row 0
 
     @classmethod
     def of(cls, mask_BT: Tensor) -> "Packing":
@@ -33,13 +33,13 @@ class Packing:
 
     def unpack(self, x_PD: Tensor) -> Tensor:
         """Padding holds a copy of some real row: finite, and for the mask to hide."""
-        flat = x_PD if self.real_P is None else _Unpack.apply(x_PD, self.real_P, self.source_BT)  # type: ignore[no-untyped-call]
+        flat = x_PD if self.real_P is None else _Unpack.apply(x_PD, self.real_P, self.rows)  # type: ignore[no-untyped-call]
         return flat.unflatten(0, (self.batch, self.length))
 
     def places(self, device: torch.device) -> Tensor:
         """The place of each packed row within its sentence."""
-        places_BT = torch.arange(self.length, device=device).repeat(self.batch)
-        return places_BT if self.real_P is None else places_BT.index_select(0, self.real_P)
+        places = torch.arange(self.length, device=device).repeat(self.batch)
+        return places if self.real_P is None else places.index_select(0, self.real_P)
 
 
 class _Pack(torch.autograd.Function):
@@ -61,9 +61,9 @@ class _Unpack(torch.autograd.Function):
     """The inverse. What padding received carries no gradient, because a mask hides it."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, real_P: Tensor, source_BT: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, real_P: Tensor, rows: Tensor) -> Tensor:
         ctx.save_for_backward(real_P)
-        return x.index_select(0, source_BT)
+        return x.index_select(0, rows)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:

@@ -35,7 +35,7 @@ class Learned(nn.Module):
 
     def __init__(self, width: int, limit: int) -> None:
         super().__init__()
-        self.table_TD = nn.Parameter(torch.randn(limit, width) * width**-0.5)
+        self.table_TD = nn.Parameter(torch.empty(limit, width).normal_(std=width**-0.5))
 
     def forward(self, length: int, device: torch.device) -> Tensor:
         assert length <= len(self.table_TD), "the pipeline refuses inputs beyond the last learned position"

@@ -13,7 +13,7 @@ class Words(nn.Module):
 
     def __init__(self, width: int, size: int, tied: nn.Parameter | None) -> None:
         super().__init__()
-        self.weight_VE = tied if tied is not None else nn.Parameter(torch.randn(size, width) * width**-0.5)
+        self.weight_VE = nn.Parameter(torch.empty(size, width).normal_(std=width**-0.5)) if tied is None else tied
         self.bias_V = nn.Parameter(torch.zeros(size))
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """The Transformer decoder: every word looks at the words before it and at the memory.
 
-B batch · N rows = batch x beam · T target places · P real places of the batch · D width
+B batch · N rows = batch x beam · T, S target and source places · P real places of the batch
+D width · H heads of width C
 """
 
 from collections.abc import Sequence

@@ -62,8 +62,8 @@ def sample(
         words_BK = draw_words(_weights(log_probabilities_NV, options), chances_BK).masked_fill(still.done_BK, end)
         each_BK = log_probabilities_NV.gather(1, words_BK.view(-1, 1)).view_as(words_BK)
         trail.add(still.sentences_B, still.parents_BK, words_BK, each_BK)
-        limit_BK = limits_B[still.sentences_B].unsqueeze(1) <= step
-        still = _set_aside(still, words_BK == end, limit_BK, each_BK, found, step)
+        limit_B1 = limits_B[still.sentences_B].unsqueeze(1) <= step
+        still = _set_aside(still, words_BK == end, limit_B1, each_BK, found, step)
         still, state, words_N = _close_ranks(still, state, words_BK)
     return trail.spell([[answers[draw] for draw in range(n)] for answers in found])
 
@@ -108,11 +108,11 @@ def draw_words(weights_NV: Tensor, chances_BK: Tensor) -> Tensor:
 
 
 def _set_aside(
-    still: _Open, ended_BK: Tensor, limit_BK: Tensor, each_BK: Tensor, found: list[dict[int, Last]], step: int
+    still: _Open, ended_BK: Tensor, limit_B1: Tensor, each_BK: Tensor, found: list[dict[int, Last]], step: int
 ) -> _Open:
     """Note the draws that are done with this word."""
     totals_BK = still.totals_BK + each_BK
-    over_BK = ended_BK | limit_BK
+    over_BK = ended_BK | limit_B1
     for row, slot in (over_BK & ~still.done_BK).nonzero().tolist():
         total, ended = float(totals_BK[row, slot]), bool(ended_BK[row, slot])
         answers = found[int(still.sentences_B[row])]

@@ -9,11 +9,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from antiphon.config.schema import Run
+from antiphon.config.schema import Data, Run
 from antiphon.config.toml import differences, read_resolved
+from antiphon.data.prepare import fingerprint
 from antiphon.errors import AntiphonError
 from antiphon.files import PARTIAL, make_folder, write_text
-from antiphon.store import CHECKPOINTS, CONFIG, KNOWN, LOG, REPORT, TOKENS, WEIGHTS
+from antiphon.store import CHECKPOINTS, CONFIG, KNOWN, REPORT, TOKENS
 
 # A run may go on with another end, another rhythm of saving and another search; anything else is another run.
 _MAY_CHANGE = (
@@ -38,6 +39,11 @@ def open_folder(run: Run, folder: Path, fresh: bool) -> None:
         _clear(folder, entries)
     elif CONFIG in entries:
         _refuse_another_run(run, folder)
+    elif CHECKPOINTS in entries:
+        raise AntiphonError(
+            f"{folder}: holds checkpoints, but no {CONFIG} that says of what run. "
+            "Put it back, choose another --out, or start over with --fresh, which deletes them."
+        )
     make_folder(folder)
 
 
@@ -51,6 +57,18 @@ def _refuse_another_run(run: Run, folder: Path) -> None:
         )
 
 
+def refuse_other_data(data: Data, began_with: str, folder: Path) -> None:
+    """To go on with other pairs would neither be the old run nor an honest new one."""
+    if began_with and began_with != fingerprint(data):
+        keys = ("train", "train_target", "valid", "valid_target", "test", "test_target")
+        files = [name for key in keys for name in getattr(data, key)]
+        which = files[0] if len(files) == 1 else f"one of {', '.join(files)}"
+        raise AntiphonError(
+            f"{which}: changed since the run in {folder} began. "
+            "Put it back, choose another --out, or start over there with --fresh, which deletes the run."
+        )
+
+
 def _clear(folder: Path, entries: list[str]) -> None:
     for name in entries:
         path = folder / name
@@ -58,10 +76,6 @@ def _clear(folder: Path, entries: list[str]) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
-
-
-def is_begun(folder: Path) -> bool:
-    return (folder / WEIGHTS).exists() or (folder / CHECKPOINTS).exists() or (folder / LOG).exists()
 
 
 def write_report(folder: Path, report: Mapping[str, Any]) -> None:

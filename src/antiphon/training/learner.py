@@ -101,7 +101,8 @@ class Learner:
 
     def restore(self, tensors: Mapping[str, Tensor], updates: int) -> None:
         fill(self.model, _below("model.", tensors))
-        self.ema = _below("ema.", tensors)
+        ema = _below("ema.", tensors)
+        self.ema = {name: ema[name] for name in self.ema}  # in the weights' own order, which `_follow` goes by
         means, squares = _below("mean.", tensors), _below("square.", tensors)
         for parameter, name in self.names.items():
             if name in means:

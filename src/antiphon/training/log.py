@@ -1,7 +1,6 @@
 """What a run tells: lines and a progress bar for people, `log.jsonl` for machines."""
 
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from antiphon.files import cannot_write
+from antiphon.files import cannot_write, write_text
 
 _LINE_EVERY = 30.0  # seconds between lines where there is no terminal to draw a bar on
 
@@ -38,9 +37,7 @@ class Log:
         """Drop the entries that a resumed run will write again."""
         if self.path.exists():
             kept = [line for line in read_log(self.path) if line.get("step", 0) <= step]
-            partial = self.path.with_name(self.path.name + ".partial")
-            partial.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept), encoding="utf-8")
-            os.replace(partial, self.path)
+            write_text(self.path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept))
 
     def __enter__(self) -> "Log":
         if self.console is not None and self.console.is_terminal:

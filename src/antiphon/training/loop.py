@@ -1,4 +1,7 @@
-"""Training, top to bottom: data, model, self-check, steps, validations, checkpoints, the finished folder."""
+"""Training, top to bottom: data, model, self-check, steps, validations, checkpoints, the finished folder.
+
+V words
+"""
 
 import time
 from collections.abc import Iterator
@@ -9,7 +12,7 @@ import torch
 from rich.console import Console
 
 from antiphon.build import build_model
-from antiphon.config.schema import Run, Subwords, Train
+from antiphon.config.schema import Run, Subwords
 from antiphon.data.batch import Batch, load_batch, plan
 from antiphon.data.prepare import Prepared, prepare
 from antiphon.data.tokenize import Choice, Tokenizer
@@ -19,8 +22,9 @@ from antiphon.pipeline import Pipeline
 from antiphon.show.curves import loss_curve
 from antiphon.store import LOG, WEIGHTS, load_folder, save_settings, save_weights, weights_of
 from antiphon.training.checkpoint import Progress, load_best, load_newest, save_best, save_checkpoint
-from antiphon.training.folder import StopOnSignal, open_folder, tokens_folder
+from antiphon.training.folder import StopOnSignal, open_folder, refuse_other_data, tokens_folder
 from antiphon.training.learner import Learner, Update
+from antiphon.training.limits import reason_to_stop, share_done
 from antiphon.training.log import Log, duration, read_log
 from antiphon.training.report import describe
 from antiphon.training.selfcheck import self_check
@@ -34,6 +38,9 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
     """Train, or go on training, the run in folder `out`; the model that is best on the validation pairs comes back."""
     open_folder(run, out, fresh)
     log = Log(out / LOG, console)
+    newest = load_newest(out, log.say)
+    if newest is not None:
+        refuse_other_data(run.data, newest[1].data, out)
     prepared = prepare(run.data, tokens_folder(out), log.say)
     run = resolve(run, prepared)
     save_settings(out, run, prepared.source, prepared.target)
@@ -41,8 +48,7 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
         log.say(line)
     torch.manual_seed(run.seed)
     learner = Learner(build_model(run.model, prepared.source.size, prepared.target.size), run.train, run.seed)
-    training = Training(run, out, prepared, learner, log, Progress())
-    newest = load_newest(out, log.say)
+    training = Training(run, out, prepared, learner, log, Progress(prepared.fingerprint))
     if newest is None:
         training.begin()
     else:
@@ -121,18 +127,9 @@ class Training:
     def _note(self, update: Update) -> None:
         progress = self.progress
         progress.skipped_in_a_row = 0 if update.taken else progress.skipped_in_a_row + 1
-        progress.skipped += not update.taken
         if not update.taken:
-            self.log.say(
-                f"step {progress.step:,}: the loss or its gradient is not finite; this update is skipped.", "red"
-            )
-            self.log.record({"step": progress.step, "skipped": True})
-        if progress.skipped_in_a_row >= _GIVE_UP:
-            raise AntiphonError(
-                f"train.learning_rate: {self.run.train.learning_rate} gave no finite loss {_GIVE_UP} times in a row "
-                f"(steps up to {progress.step:,}). Lower it, or raise train.warmup; the last checkpoint is whole."
-            )
-        if progress.step % _LOG_EVERY == 0:
+            self._skip()
+        elif progress.step % _LOG_EVERY == 0:
             entry = {
                 "step": progress.step,
                 "loss": update.loss,
@@ -141,8 +138,19 @@ class Training:
             }
             self.log.record(entry | {"tokens": progress.tokens, "seconds": round(progress.seconds, 2)})
         speed = progress.tokens / max(progress.seconds, 1e-9)
-        done = share_done(self.run.train, self.progress, self.prepared)
+        done = share_done(self.run.train, progress, self.prepared.train)
         self.log.advance(progress.step, update.loss, speed, done, progress.seconds * (1 - done) / max(done, 1e-9))
+
+    def _skip(self) -> None:
+        progress = self.progress
+        progress.skipped += 1
+        self.log.say(f"step {progress.step:,}: the loss or its gradient is not finite; this update is skipped.", "red")
+        self.log.record({"step": progress.step, "skipped": True})
+        if progress.skipped_in_a_row >= _GIVE_UP:
+            raise AntiphonError(
+                f"train.learning_rate: {self.run.train.learning_rate} gave no finite loss {_GIVE_UP} times in a row "
+                f"(steps up to {progress.step:,}). Lower it, or raise train.warmup, and start over with --fresh."
+            )
 
     def validate(self) -> None:
         """Judge the weights on the validation pairs, and keep them if they are the best so far."""
@@ -199,7 +207,9 @@ class Training:
         steps = [step for _, step in self.progress.best]
         if self.run.train.average < 2 or len(steps) < 2:
             return
-        parts = [load_best(self.out, step) for step in steps]
+        parts = load_best(self.out, steps, self.log.say)
+        if len(parts) < 2:
+            return
         mean = {name: torch.stack([part[name] for part in parts]).mean(0) for name in parts[0]}
         self.learner.ema, kept = mean, self.learner.ema
         with self.learner.judged():
@@ -241,29 +251,3 @@ def _unmerging(tokenizer: Tokenizer, choice: Choice, longest: int) -> Unmerging 
     if not isinstance(choice, Subwords) or not choice.dropout or splits_V2 is None:
         return None
     return Unmerging(splits_V2, choice.dropout, longest)
-
-
-def reason_to_stop(choice: Train, progress: Progress) -> str:
-    """Which limit is reached, or nothing."""
-    if choice.max_steps and progress.step >= choice.max_steps:
-        return f"{progress.step:,} steps"
-    if choice.max_epochs and progress.epoch >= choice.max_epochs:
-        return f"{progress.epoch:,} epochs"
-    if choice.max_minutes and progress.seconds >= 60 * choice.max_minutes:
-        return f"{choice.max_minutes:g} minutes"
-    if choice.patience and progress.since_best >= choice.patience:
-        return f"{progress.since_best} validations without a new best"
-    return ""
-
-
-def share_done(choice: Train, progress: Progress, prepared: Prepared) -> float:
-    """How much of the run is behind us, by the limit that will end it first."""
-    shares = [0.0]
-    if choice.max_steps:
-        shares.append(progress.step / choice.max_steps)
-    if choice.max_epochs:
-        seen = progress.tokens / max(int(prepared.train.lengths[:, 1].sum()) + len(prepared.train), 1)
-        shares.append(seen / choice.max_epochs)
-    if choice.max_minutes:
-        shares.append(progress.seconds / (60 * choice.max_minutes))
-    return min(max(shares), 1.0)

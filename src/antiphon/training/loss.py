@@ -1,6 +1,6 @@
 """What is minimised: cross-entropy over the vocabulary, without ever holding the logits of a whole batch.
 
-P real target places · E what the head reads · V words
+P real target places, C of them at a time · E what the head reads · V words
 """
 
 from typing import Any
@@ -37,17 +37,17 @@ class _LinearCrossEntropy(torch.autograd.Function):
         loss = x.new_zeros(())
         grad_x, grad_weight, grad_bias = (torch.zeros_like(part) if learning else None for part in (x, weight, bias))
         for start in range(0, places, chunk):
-            x_CE, words_C = x[start : start + chunk], words[start : start + chunk].unsqueeze(1)
+            x_CE, words_C1 = x[start : start + chunk], words[start : start + chunk].unsqueeze(1)
             logits_CV, shares_CV = logits[: len(x_CE)], shares[: len(x_CE)]
             torch.addmm(bias, x_CE, weight.t(), out=logits_CV)
             torch.ops.aten._softmax.out(logits_CV, 1, False, out=shares_CV)
             highest, where = logits_CV.max(dim=1, keepdim=True)
             normaliser = highest - shares_CV.gather(1, where).log()
             smooth = (x_CE @ row_sum_E + bias_sum).sum() * (smoothing / size)
-            loss += normaliser.sum() - (1 - smoothing) * logits_CV.gather(1, words_C).sum() - smooth
+            loss += normaliser.sum() - (1 - smoothing) * logits_CV.gather(1, words_C1).sum() - smooth
             if grad_x is None or grad_weight is None or grad_bias is None:
                 continue
-            shares_CV.scatter_add_(1, words_C, shares_CV.new_full(words_C.shape, smoothing - 1))
+            shares_CV.scatter_add_(1, words_C1, shares_CV.new_full(words_C1.shape, smoothing - 1))
             torch.addmm(row_sum_E, shares_CV, weight, beta=-smoothing / size, out=grad_x[start : start + chunk])
             grad_weight.addmm_(shares_CV.t(), x_CE)
             grad_bias += shares_CV.sum(0)

@@ -2,6 +2,8 @@
 
 Shifted targets, a wrong mask or a forgotten start symbol let the loss fall and the answers be rubbish; here they show
 within seconds, because answers written freely must agree with those written with the true words given.
+
+B pairs · T target places · P real ones
 """
 
 import copy

@@ -1,0 +1,134 @@
+"""Recurrent cells that torch has no kernel for: they go step by step, but the inputs of all steps are one product.
+
+N rows · T places · D width · G width of all gates · the state is a tuple of tensors N x D
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.parametrizations import orthogonal
+
+from antiphon.layers.cells import Cell, CellState
+
+
+class PeepholeLSTM(nn.Module):
+    """f, i, o = sigma(W x + U h + P c + b): the gates see the cell too (Gers & Schmidhuber, 2000).
+
+    P is diagonal, one weight a unit, or a full matrix.
+    """
+
+    parts = 2
+
+    def __init__(self, input_width: int, width: int, peephole: Literal["diagonal", "full"]) -> None:
+        super().__init__()
+        self.width, self.gates = width, 4 * width
+        self.input = nn.Linear(input_width, 4 * width)
+        self.carry = nn.Linear(width, 4 * width, bias=False)
+        full = peephole == "full"
+        self.peephole = nn.Parameter(torch.empty(3 * width, width) if full else torch.empty(3, width))
+        _start_small(self, width)
+
+    def project(self, x: Tensor) -> Tensor:
+        return self.input(x)
+
+    def step(self, gates_NG: Tensor, state: CellState) -> CellState:
+        h, c = state
+        gates_NG = gates_NG + self.carry(h)
+        diagonal = len(self.peephole) == 3
+        seen = (c.unsqueeze(1) * self.peephole).flatten(1) if diagonal else F.linear(c, self.peephole)
+        opened = torch.sigmoid(gates_NG[:, : 3 * self.width] + seen)
+        input_gate, forget_gate, output_gate = opened.chunk(3, dim=1)
+        c = forget_gate * c + input_gate * torch.tanh(gates_NG[:, 3 * self.width :])
+        return output_gate * torch.tanh(c), c
+
+    def forward(
+        self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
+    ) -> tuple[Tensor, CellState]:
+        return walk(self, x_NTD, state, lengths_N)
+
+
+class CoupledLSTM(nn.Module):
+    """c' = f*c + (1-f)*tanh(W x + U h + b): what is forgotten makes room for what is new (Greff et al., 2017).
+
+    One gate less than the LSTM, so a quarter fewer parameters; the cell is an average and cannot count upwards.
+    """
+
+    parts = 2
+
+    def __init__(self, input_width: int, width: int) -> None:
+        super().__init__()
+        self.width, self.gates = width, 3 * width
+        self.input = nn.Linear(input_width, 3 * width)
+        self.carry = nn.Linear(width, 3 * width, bias=False)
+        _start_small(self, width)
+
+    def project(self, x: Tensor) -> Tensor:
+        return self.input(x)
+
+    def step(self, gates_NG: Tensor, state: CellState) -> CellState:
+        h, c = state
+        forget_gate, output_gate, candidate = (gates_NG + self.carry(h)).chunk(3, dim=1)
+        c = torch.lerp(torch.tanh(candidate), c, torch.sigmoid(forget_gate))
+        return torch.sigmoid(output_gate) * torch.tanh(c), c
+
+    def forward(
+        self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
+    ) -> tuple[Tensor, CellState]:
+        return walk(self, x_NTD, state, lengths_N)
+
+
+class Orthogonal(nn.Module):
+    """h' = modReLU(W x + U h) with U orthogonal: every singular value of U is one.
+
+    After Arjovsky et al. (2016) and Helfrich et al. (2018). modReLU(z) = sign(z) relu(|z| + b) passes gradients on
+    unchanged where it is open, so that over hundreds of steps they neither vanish nor explode.
+    """
+
+    parts = 1
+
+    def __init__(self, input_width: int, width: int) -> None:
+        super().__init__()
+        self.width = self.gates = width
+        self.input = nn.Linear(input_width, width, bias=False)
+        # exp of a skew matrix alone: torch's default adds a random base that is no parameter, and would not be saved.
+        self.carry = orthogonal(nn.Linear(width, width, bias=False), use_trivialization=False)
+        self.threshold = nn.Parameter(torch.zeros(width))
+
+    def project(self, x: Tensor) -> Tensor:
+        return self.input(x)
+
+    def step(self, gates_NG: Tensor, state: CellState) -> CellState:
+        (h,) = state
+        z = gates_NG + self.carry(h)
+        return (z.sign() * F.relu(z.abs() + self.threshold),)
+
+    def forward(
+        self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
+    ) -> tuple[Tensor, CellState]:
+        # The matrix is computed from its parameters once a sequence, not once a step.
+        with nn.utils.parametrize.cached():
+            return walk(self, x_NTD, state, lengths_N)
+
+
+def walk(cell: Cell, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None) -> tuple[Tensor, CellState]:
+    """Step after step from `state`, or from zero; a row beyond its length keeps its state."""
+    rows = len(x_NTD)
+    if state is None:
+        state = tuple(x_NTD.new_zeros(rows, cell.width) for _ in range(cell.parts))
+    hs = []
+    for place, gates_NG in enumerate(cell.project(x_NTD).unbind(1)):
+        after = cell.step(gates_NG, state)
+        if lengths_N is not None:
+            real_N1 = (place < lengths_N).unsqueeze(1)
+            after = tuple(torch.where(real_N1, new, old) for new, old in zip(after, state, strict=True))
+        state = after
+        hs.append(state[0])
+    return torch.stack(hs, dim=1), state
+
+
+def _start_small(cell: nn.Module, width: int) -> None:
+    """The start of torch's own cells, so that a comparison with them is about the cell."""
+    for parameter in cell.parameters():
+        nn.init.uniform_(parameter, -(width**-0.5), width**-0.5)

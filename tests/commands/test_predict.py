@@ -1,0 +1,143 @@
+"""`antiphon predict`: line N of the output answers line N of the input, whatever the lines hold."""
+
+import gzip
+import json
+
+import pytest
+
+
+@pytest.fixture
+def expected(trained, antiphon):
+    """The answers to one, two and six five."""
+    return antiphon("predict", trained, stdin=b"one\ntwo\nsix five\n").out.splitlines()
+
+
+def test_one_answer_a_line(expected):
+    assert expected == ["eins", "zwei", "fünf sechs"]
+
+
+@pytest.mark.parametrize(
+    ("stdin", "lines"),
+    [
+        (b"one\n\ntwo\n", ["eins", "", "zwei"]),
+        (b"\n\n", ["", ""]),
+        (b"", []),
+        (b"\n", [""]),
+        (b"one\ntwo", ["eins", "zwei"]),
+        (b"\xef\xbb\xbfone\ntwo\n", ["eins", "zwei"]),
+        (b"one\r\n\r\ntwo\r\n", ["eins", "", "zwei"]),
+        (b"   \none\n\t\n", ["", "eins", ""]),
+        ("one\u2028\n\u3000\ntwo\x85\n".encode(), ["eins", "", "zwei"]),
+    ],
+    ids=["blank", "only blanks", "nothing", "one blank", "no final newline", "BOM", "CRLF", "spaces", "odd breaks"],
+)
+def test_line_n_answers_line_n(trained, antiphon, stdin, lines):
+    ended = antiphon("predict", trained, stdin=stdin)
+    assert (ended.code, ended.out, ended.err) == (0, "".join(f"{line}\n" for line in lines), "")
+
+
+def test_a_file_and_its_gz(trained, antiphon, expected, tmp_path):
+    content = b"one\ntwo\nsix five"
+    (tmp_path / "in.txt").write_bytes(content)
+    (tmp_path / "in.txt.gz").write_bytes(gzip.compress(content))
+    for name in ("in.txt", "in.txt.gz"):
+        assert antiphon("predict", trained, tmp_path / name).out.splitlines() == expected
+
+
+def test_more_lines_than_are_taken_at_once(trained, antiphon, monkeypatch):
+    monkeypatch.setattr("antiphon.commands.predict._AT_ONCE", 3)
+    ended = antiphon("predict", trained, stdin=b"one\n\ntwo\n" * 5)
+    assert ended.out == "eins\n\nzwei\n" * 5
+
+
+def test_scores_and_n_best(trained, antiphon):
+    for line in antiphon("predict", trained, "--scores", stdin=b"one\n\n").out.splitlines():
+        float(line.split("\t")[0])
+    rows = [
+        line.split("\t") for line in antiphon("predict", trained, "--n-best", 3, stdin=b"one\n\ntwo\n").out.splitlines()
+    ]
+    assert [row[0] for row in rows] == ["1", "1", "1", "2", "3", "3", "3"]
+    assert rows[0][2] == "eins"
+    assert rows[3][2] == ""
+
+
+def test_json_is_an_object_a_line(trained, antiphon):
+    ended = antiphon("predict", trained, "--json", "--n-best", 2, stdin="one\n\nseven fünf\n".encode())
+    found = [json.loads(line) for line in ended.out.splitlines()]
+    assert [entry["line"] for entry in found] == [1, 2, 3]
+    assert [entry["source"] for entry in found] == ["one", "", "seven fünf"]
+    assert [len(entry["answers"]) for entry in found] == [2, 1, 2]
+    assert found[0]["answers"][0]["text"] == "eins"
+    assert found[2]["unseen"] == ["seven", "fünf"]
+    assert ended.err == ""
+
+
+def test_what_was_never_seen_is_told_on_the_side(trained, antiphon):
+    ended = antiphon("predict", trained, stdin=b"one\nseven one eight\n")
+    assert ended.code == 0
+    assert len(ended.out.splitlines()) == 2
+    assert ended.err == "line 2: never seen in training, and read as unknown: seven eight\n"
+
+
+def test_many_strange_lines_are_summed_up(trained, antiphon):
+    ended = antiphon("predict", trained, stdin=b"seven\n" * 8)
+    assert ended.err.count("never seen in training, and read as unknown") == 5
+    assert ended.err.endswith("8 of 8 lines hold symbols never seen in training.\n")
+
+
+def test_draws_are_the_same_whatever_stands_around_them(trained, antiphon):
+    options = ("--sample", "--seed", 3, "--temperature", 2.0, "--top-k", 5)
+    whole = antiphon("predict", trained, *options, stdin=b"one two\n" * 6).out
+    assert whole == antiphon("predict", trained, *options, stdin=b"one two\n" * 6).out
+    assert len(set(whole.splitlines())) > 1
+    assert whole != antiphon("predict", trained, *options[:2], 4, *options[3:], stdin=b"one two\n" * 6).out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--beam", "0"], "search.beam: 0 is not allowed: at least 1"),
+        (["--n-best", "9"], "search: n_best 9 is more than beam 5 can give: raise beam"),
+        (["--top-p", "2"], "search.top_p: 2.0 is not allowed: above 0, at most 1"),
+        (["--temperature", "0"], "search.temperature: 0.0 is not allowed: above 0"),
+        (["--max-length", "-3"], "search.max_length: -3 is not allowed: at least 1"),
+        (["--length-exponent", "nan"], "search.length_exponent: nan is not allowed: give a finite number"),
+    ],
+)
+def test_a_wrong_value(trained, antiphon, options, message):
+    ended = antiphon("predict", trained, *options, stdin=b"one\n")
+    assert (ended.code, ended.out, ended.err) == (2, "", f"antiphon: {message}\n")
+
+
+def test_a_too_long_line(trained, antiphon):
+    ended = antiphon("predict", trained, "--max-source", 25, stdin=b"one\n" + b"one " * 30 + b"\n")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == (
+        "antiphon: line 2: 30 symbols, and this model reads at most 25. "
+        "Split the text, or raise search.max_source where memory allows.\n"
+    )
+
+
+def test_bad_utf8_by_file_and_line(trained, antiphon, tmp_path):
+    (tmp_path / "in.txt").write_bytes(b"one\ntw\xff\n")
+    ended = antiphon("predict", trained, tmp_path / "in.txt")
+    assert ended.code == 2
+    assert ended.err == (
+        f"antiphon: {tmp_path / 'in.txt'}:2: not UTF-8 (byte 3 of the line). Convert it: iconv -t UTF-8\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("none.txt", None, "No such file or directory"),
+        ("cut.gz", gzip.compress(b"one\n" * 99)[:-9], "not a whole gzip file"),
+        ("text.gz", b"one\n", "not a whole gzip file"),
+        ("", None, "Is a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_read(trained, antiphon, tmp_path, name, content, reason):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    ended = antiphon("predict", trained, tmp_path / name)
+    assert (ended.code, ended.err) == (2, f"antiphon: {tmp_path / name}: cannot be read: {reason}.\n")

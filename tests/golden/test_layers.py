@@ -1,0 +1,219 @@
+"""Layers against numbers from elsewhere: torch's cells, attention and cross-entropy, and arithmetic by hand."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from antiphon.attend.attention import Attention
+from antiphon.attend.memory import Memory
+from antiphon.attend.multihead import CrossAttention, SelfAttention
+from antiphon.attend.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
+from antiphon.attend.weights import softmax, sparsemax
+from antiphon.layers.cells import GRU, LSTM
+from antiphon.layers.dropout import Dropout
+from antiphon.layers.packing import Packing
+from antiphon.layers.positions import Rotary, Sinusoidal
+from antiphon.training.loss import cross_entropy
+
+
+def test_lstm_step_is_torchs_lstm_cell():
+    cell, torchs = LSTM(3, 5), nn.LSTMCell(3, 5)
+    _share_weights(cell.kernel, torchs)
+    x, h, c = torch.randn(2, 3), torch.randn(2, 5), torch.randn(2, 5)
+    got = cell.step(cell.project(x), (h, c))
+    for ours, theirs in zip(got, torchs(x, (h, c)), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_gru_step_is_torchs_gru_cell():
+    cell, torchs = GRU(3, 5), nn.GRUCell(3, 5)
+    _share_weights(cell.kernel, torchs)
+    x, h = torch.randn(2, 3), torch.randn(2, 5)
+    (got,) = cell.step(cell.project(x), (h,))
+    torch.testing.assert_close(got, torchs(x, h))
+
+
+def test_gru_by_hand():
+    """One unit, all weights 1, biases 0, x = 0.5, h = 0.2: u = r = sigma(0.7), h^ = tanh(0.5 + r * 0.2)."""
+    cell = GRU(1, 1)
+    for name, parameter in cell.kernel.named_parameters():
+        nn.init.constant_(parameter, 0.0 if "bias" in name else 1.0)
+    gate = 1 / (1 + math.exp(-0.7))
+    candidate = math.tanh(0.5 + gate * 0.2)
+    (got,) = cell.step(cell.project(torch.tensor([[0.5]])), (torch.tensor([[0.2]]),))
+    assert got.item() == pytest.approx(gate * 0.2 + (1 - gate) * candidate)
+
+
+def _share_weights(kernel: nn.RNNBase, cell: nn.RNNCellBase) -> None:
+    weight_ih, weight_hh, bias_ih, bias_hh = kernel.all_weights[0]
+    cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh = weight_ih, weight_hh, bias_ih, bias_hh
+
+
+@pytest.mark.parametrize("looking", [False, True])
+def test_self_attention_is_torchs_multihead_attention(looking):
+    width, heads = 12, 3
+    ours, theirs = SelfAttention(width, heads, 0.0, None), nn.MultiheadAttention(width, heads, batch_first=True)
+    theirs.in_proj_weight, theirs.in_proj_bias = ours.projection.weight, ours.projection.bias
+    theirs.out_proj.weight, theirs.out_proj.bias = ours.out.weight, ours.out.bias
+    x_BSD = torch.randn(2, 5, width)
+    mask_BS = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    packing, look = Packing.of(mask_BS), [] if looking else None
+    got, _ = ours(packing.pack(x_BSD), packing, mask_BS, None, look)
+    want, weights = theirs(x_BSD, x_BSD, x_BSD, key_padding_mask=~mask_BS, average_attn_weights=False)
+    torch.testing.assert_close(got, want[mask_BS])
+    if looking:
+        torch.testing.assert_close(look[0][0], weights[0])
+        torch.testing.assert_close(look[0][1, :, :3], weights[1, :, :3])
+
+
+def test_cross_attention_is_torchs_multihead_attention():
+    width, memory_width, heads = 8, 6, 2
+    ours = CrossAttention(width, memory_width, heads, 0.0)
+    theirs = nn.MultiheadAttention(width, heads, kdim=memory_width, vdim=memory_width, batch_first=True)
+    theirs.q_proj_weight = ours.query.weight
+    keys, values = ours.memory.weight.chunk(2)
+    theirs.k_proj_weight, theirs.v_proj_weight = nn.Parameter(keys), nn.Parameter(values)
+    theirs.in_proj_bias = nn.Parameter(torch.cat([ours.query.bias, ours.memory.bias]))
+    theirs.out_proj.weight, theirs.out_proj.bias = ours.out.weight, ours.out.bias
+    mask_BS = torch.tensor([[True, True, False], [True, True, True]])
+    memory_BSM, x_BTD = torch.randn(2, 3, memory_width), torch.randn(2, 4, width)
+    memory = Memory(memory_BSM, mask_BS, memory_BSM.mean(1))
+    rows = Packing(2, 4, None, None)
+    got = rows.unpack(ours(rows.pack(x_BTD), rows, ours.prepare(memory, Packing.of(mask_BS)), None))
+    want, _ = theirs(x_BTD, memory_BSM, memory_BSM, key_padding_mask=~mask_BS)
+    torch.testing.assert_close(got, want)
+
+
+def test_dot_attention_by_hand():
+    """Scores 1 and 2 over two places, the third is padding: weights 1/(1+e) and e/(1+e)."""
+    memory_BSM = torch.tensor([[[1.0, 0.0], [2.0, 1.0], [9.0, 9.0]]])
+    memory = Memory(memory_BSM, torch.tensor([[True, True, False]]), memory_BSM.mean(1))
+    attention = Attention(Dot(), softmax, memory_width=2, values=0)
+    context_BTM, weights_BTS = attention(torch.tensor([[[1.0, 0.0]]]), attention.prepare(memory))
+    second = math.e / (1 + math.e)
+    torch.testing.assert_close(weights_BTS, torch.tensor([[[1 - second, second, 0.0]]]))
+    torch.testing.assert_close(context_BTM, torch.tensor([[[1 - second + 2 * second, second]]]))
+
+
+def test_additive_score_by_hand():
+    """v = 2, W = 1, U = 3, no bias: 2 tanh(q + 3 m)."""
+    scorer = Additive(1, 1, 1)
+    for parameter, value in ((scorer.query.weight, 1.0), (scorer.memory.weight, 3.0), (scorer.out.weight, 2.0)):
+        nn.init.constant_(parameter, value)
+    nn.init.zeros_(scorer.query.bias)
+    scores_BTS = scorer(torch.tensor([[[0.1]]]), scorer.keys(torch.tensor([[[0.2], [-0.5]]])))
+    torch.testing.assert_close(scores_BTS, torch.tensor([[[2 * math.tanh(0.7), 2 * math.tanh(-1.4)]]]))
+
+
+QUERY, PLACES = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 0.0, 1.0], [0.0, 4.0, 1.0]]])
+
+
+def with_weights(module: nn.Module, **weights: list[list[float]]) -> nn.Module:
+    for name, value in weights.items():
+        getattr(module, name).weight = nn.Parameter(torch.tensor(value))
+    return module
+
+
+def test_scaled_dot_score_by_hand():
+    """W keeps the query, U drops the third number: (1*3, 2*4) / sqrt(2)."""
+    scorer = with_weights(ScaledDot(2, 3, 2), query=[[1.0, 0.0], [0.0, 1.0]], memory=[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    scores_BTS = scorer(QUERY, scorer.keys(PLACES))
+    torch.testing.assert_close(scores_BTS, torch.tensor([[[3 / math.sqrt(2), 8 / math.sqrt(2)]]]))
+
+
+def test_bilinear_score_by_hand():
+    """W m = (m1 + m3, m2): places become (4, 0) and (1, 4); q . them = 4 and 9."""
+    scorer = with_weights(Bilinear(2, 3), memory=[[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    assert scorer(QUERY, scorer.keys(PLACES)).tolist() == [[[4.0, 9.0]]]
+
+
+def test_cosine_score_by_hand():
+    """Directions (1, 2)/sqrt 5 against (1, 0) and (0, 1), five times their cosine."""
+    scorer = with_weights(Cosine(2, 3, 2), query=[[1.0, 0.0], [0.0, 1.0]], memory=[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    scores_BTS = scorer(QUERY, scorer.keys(PLACES))
+    torch.testing.assert_close(scores_BTS, torch.tensor([[[5 / math.sqrt(5), 10 / math.sqrt(5)]]]))
+
+
+def test_sparsemax_by_hand():
+    """Scores 1, 0.5, -1 and one of padding: threshold 0.25, so shares 0.75, 0.25, 0, 0 (the paper's equation 4)."""
+    mask_BS = torch.tensor([[True, True, True, False]])
+    shares_BTS = sparsemax(torch.tensor([[[1.0, 0.5, -1.0, 9.0]]]), mask_BS)
+    torch.testing.assert_close(shares_BTS, torch.tensor([[[0.75, 0.25, 0.0, 0.0]]]))
+
+
+def test_sparsemax_gradients_are_those_of_finite_differences():
+    torch.manual_seed(1)
+    scores_BTS = torch.randn(2, 3, 5, dtype=torch.double, requires_grad=True)
+    mask_BS = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    assert torch.autograd.gradcheck(lambda scores: sparsemax(scores, mask_BS), (scores_BTS,))
+
+
+def test_learned_values_are_read_instead_of_the_memory():
+    memory = Memory(PLACES, torch.tensor([[True, True]]), PLACES.mean(1))
+    attention = Attention(Bilinear(2, 3), softmax, memory_width=3, values=4)
+    context_BTM, weights_BTS = attention(QUERY, attention.prepare(memory))
+    torch.testing.assert_close(context_BTM, weights_BTS @ (PLACES @ attention.values.weight.t()))
+    assert attention.width == 4
+
+
+def test_sinusoidal_positions_by_hand():
+    table_TD = Sinusoidal(4)(3, torch.device("cpu"))
+    assert table_TD[2].tolist() == pytest.approx([math.sin(2), math.sin(0.02), math.cos(2), math.cos(0.02)])
+
+
+def test_rotary_scores_depend_on_distance_only():
+    rotary, q, k = Rotary(), torch.randn(1, 1, 1, 8), torch.randn(1, 1, 1, 8)
+    near = (rotary(q, 5) * rotary(k, 3)).sum()
+    far = (rotary(q, 105) * rotary(k, 103)).sum()
+    torch.testing.assert_close(near, far, atol=1e-4, rtol=1e-4)
+    assert not torch.allclose(near, (rotary(q, 6) * rotary(k, 3)).sum(), atol=1e-3)
+    torch.testing.assert_close(rotary(q, 0), q)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("places", [1, 7, 300])
+def test_cross_entropy_is_torchs(places, smoothing, monkeypatch):
+    monkeypatch.setattr("antiphon.training.loss._CHUNK", 13 * 64)
+    x, weight, bias = torch.randn(places, 5), torch.randn(13, 5), torch.randn(13)
+    parts = [part.requires_grad_() for part in (x, weight, bias)]
+    words = torch.randint(0, 13, (places,))
+    ours = cross_entropy(x, weight, bias, words, smoothing)
+    theirs = F.cross_entropy(F.linear(x, weight, bias), words, reduction="sum", label_smoothing=smoothing)
+    torch.testing.assert_close(ours, theirs)
+    for own, other in zip(torch.autograd.grad(3 * ours, parts), torch.autograd.grad(3 * theirs, parts), strict=True):
+        torch.testing.assert_close(own, other, atol=1e-5, rtol=1e-4)
+    with torch.no_grad():
+        torch.testing.assert_close(cross_entropy(x, weight, bias, words, smoothing), theirs)
+
+
+def test_cross_entropy_of_the_most_unlikely_word_is_finite():
+    x, weight, words = torch.tensor([[1.0]]), torch.tensor([[500.0], [-500.0]]), torch.tensor([1])
+    assert cross_entropy(x, weight, torch.zeros(2), words, 0.0).item() == pytest.approx(1000.0)
+
+
+def test_dropout_meets_its_rate_and_keeps_the_mean():
+    torch.manual_seed(1)
+    dropped = Dropout(0.3).train()(torch.ones(1001, 999))
+    assert (dropped == 0).float().mean().item() == pytest.approx(0.3, abs=2e-3)
+    assert dropped.mean().item() == pytest.approx(1.0, abs=3e-3)
+    assert dropped.unique().tolist() == pytest.approx([0.0, 1 / 0.7], abs=1e-4)
+    # No pattern along the four numbers that one draw gives.
+    parts = (dropped.flatten()[: 999 * 1001 // 4 * 4].view(-1, 4) == 0).float()
+    assert (torch.corrcoef(parts.t()) - torch.eye(4)).abs().max() < 0.01
+    assert torch.equal(Dropout(0.3).eval()(torch.ones(3)), torch.ones(3))
+
+
+def test_packing_drops_padding_and_its_gradient():
+    mask_BT = torch.tensor([[True, True, False], [True, False, False]])
+    x_BTD = torch.arange(12.0).view(2, 3, 2).requires_grad_()
+    packing = Packing.of(mask_BT)
+    packed_PD = packing.pack(x_BTD)
+    assert packed_PD.tolist() == [[0, 1], [2, 3], [6, 7]]
+    assert packing.places(torch.device("cpu")).tolist() == [0, 1, 0]
+    again_BTD = packing.unpack(packed_PD)
+    assert torch.equal(again_BTD[mask_BT], x_BTD[mask_BT])
+    (again_BTD * mask_BT.unsqueeze(2)).sum().backward()
+    assert torch.equal(x_BTD.grad, mask_BT.unsqueeze(2).expand(2, 3, 2).float())

@@ -1,0 +1,99 @@
+"""Antiphon from Python."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import antiphon
+from antiphon.errors import AntiphonError
+from tests.conftest import SMALL
+from tests.laws.runner import write_pairs
+
+
+@pytest.fixture(scope="module")
+def model(trained):
+    return antiphon.load(trained)
+
+
+def test_a_model_answers_one_text_with_one_text(model):
+    assert model("six five") == "fünf sechs"
+    assert model("") == ""
+
+
+def test_many_texts_with_many_answers(model):
+    found = model.predict(["one", "", "two six"], beam=5, n_best=3)
+    assert [len(answers) for answers in found] == [3, 1, 3]
+    assert found[0][0].text == model("one")
+
+
+def test_what_is_not_given_is_as_the_model_says(model):
+    assert model.search({"beam": None}) == model.pipeline.run.search
+    assert model.search({"beam": 2}).beam == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"beam": 0}, "search.beam: 0 is not allowed: at least 1"),
+        ({"n_best": 9}, "search: n_best 9 is more than beam 5 can give: raise beam"),
+        ({"top_p": 1.5}, "search.top_p: 1.5 is not allowed: above 0, at most 1"),
+        ({"temperature": float("nan")}, "search.temperature: nan is not allowed: give a finite number"),
+    ],
+)
+def test_a_wrong_search_is_explained(model, changes, message):
+    with pytest.raises(AntiphonError) as caught:
+        model.predict(["one"], **changes)
+    assert str(caught.value) == message
+
+
+def test_sampling_is_repeatable(model):
+    drawn = [model.predict(["one two three"] * 5, sample=True, seed=seed, temperature=2.0) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_scores_with_signatures(model):
+    names = [score.name for score in model.evaluate([("one", "eins"), ("two one", "eins zwei")])]
+    assert names == ["BLEU", "chrF2", "TER", "exact match", "token accuracy", "WER", "perplexity"]
+
+
+def test_there_is_no_score_of_nothing(model):
+    with pytest.raises(AntiphonError) as caught:
+        model.evaluate([])
+    assert str(caught.value) == "evaluate: no pairs are given, and there is no score of nothing. Give at least one."
+
+
+def test_pairs_may_come_one_by_one(model):
+    pairs = [("one", "eins"), ("two", "zwei")]
+    assert model.evaluate(iter(pairs)) == model.evaluate(pairs)
+
+
+def test_a_picture_of_where_it_looked(model):
+    picture = model.show("one two", expected="zwei eins")
+    assert picture.source == ["one", "two", "</s>"]
+    assert picture.weights_TS.shape == (len(picture.target), 3)
+    assert np.allclose(picture.weights_TS.sum(1), 1.0)
+
+
+def test_an_empty_text_can_be_shown(model):
+    assert model.show("").answer == ""
+
+
+def test_training_from_python_and_going_on(tmp_path):
+    pairs = write_pairs(tmp_path / "pairs.tsv", 40)
+    again = {"data": {"train": [str(pairs)]}, "out": tmp_path / "run", "quiet": True}
+    first = antiphon.train(**again, sets=[*SMALL, "train.max_steps=4"])
+    second = antiphon.train(**again, sets=[*SMALL, "train.max_steps=6"])
+    assert (first.report["step"], second.report["step"]) == (4, 6)
+
+
+def test_the_package_shows_what_it_promises():
+    assert {antiphon.AntiphonError, antiphon.Model, antiphon.load, antiphon.train}
+    with pytest.raises(AttributeError, match="module 'antiphon' has no attribute 'nonsense'"):
+        _ = antiphon.nonsense
+
+
+def test_importing_it_does_not_import_torch():
+    code = "import antiphon, sys; assert 'torch' not in sys.modules; antiphon.AntiphonError; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

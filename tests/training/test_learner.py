@@ -1,0 +1,119 @@
+"""One update: its parts add up, its draws are keyed, and a restored learner goes on bit by bit."""
+
+import pytest
+import torch
+
+from antiphon.build import build_model
+from antiphon.config import schema
+from antiphon.data.batch import make_batch
+from antiphon.store import weights_of
+from antiphon.training.learner import Learner
+
+MODEL = schema.Seq2Seq.model_validate(
+    {
+        "encoder": {"kind": "recurrent", "width": 4, "embedding": 5, "dropout": 0.3},
+        "decoder": {"kind": "recurrent", "width": 6, "embedding": 3, "dropout": 0.3},
+    }
+)
+BATCHES = [make_batch([[4, 5, 6], [7]], [[4], [5, 6, 7, 8]]), make_batch([[8, 9]], [[9, 4, 4]])]
+
+
+def a_learner(model=MODEL, **choices) -> Learner:
+    torch.manual_seed(1)
+    return Learner(build_model(model, 10, 10), schema.Train(warmup=0, **choices), seed=5)
+
+
+def same(a: Learner, b: Learner) -> bool:
+    one, other = a.tensors(), b.tensors()
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_a_restored_learner_goes_on_bit_by_bit():
+    straight, before, after = (a_learner(ema=0.9) for _ in range(3))
+    for step in range(3):
+        straight.learn(BATCHES, step, step)
+        before.learn(BATCHES, step, step)
+    # As a file gives them back: in another order.
+    kept = {name: tensor.clone() for name, tensor in sorted(before.tensors().items(), reverse=True)}
+    after.restore(kept, 3)
+    assert same(after, straight)
+    for step in range(3, 6):
+        straight.learn(BATCHES, step, step)
+        after.learn(BATCHES, step, step)
+    assert same(after, straight)
+
+
+def test_draws_depend_on_step_and_part_only():
+    one, other = a_learner(), a_learner()
+    torch.manual_seed(99)
+    assert one.learn(BATCHES, 7, 0) == other.learn(BATCHES, 7, 0)
+    assert same(one, other)
+    assert a_learner().learn(BATCHES, 8, 0).loss != a_learner().learn(BATCHES, 7, 0).loss
+
+
+def quiet(**choices) -> Learner:
+    model = MODEL.model_dump()
+    model["encoder"]["dropout"] = model["decoder"]["dropout"] = 0.0
+    return a_learner(schema.Seq2Seq.model_validate(model), **choices)
+
+
+def test_accumulated_batches_are_one_large_batch():
+    apart, together = quiet(clip=0.0), quiet(clip=0.0)
+    whole = make_batch([[4, 5, 6], [7], [8, 9]], [[4], [5, 6, 7, 8], [9, 4, 4]])
+    parts, one = apart.learn(BATCHES, 0, 0), together.learn([whole], 0, 0)
+    assert parts.tokens == one.tokens == 11
+    assert parts.loss == pytest.approx(one.loss, rel=1e-5)
+    assert parts.gradient_norm == pytest.approx(one.gradient_norm, rel=1e-4)
+
+
+def test_the_gradient_is_clipped_and_its_norm_told_as_it_was():
+    learner = quiet(clip=0.01)
+    update = learner.learn(BATCHES, 0, 0)
+    clipped = torch.stack([part.grad.norm() for part in learner.model.parameters()]).norm()
+    assert update.gradient_norm > 0.1
+    assert clipped == pytest.approx(0.01, rel=1e-3)
+
+
+def test_only_matrices_decay():
+    learner = a_learner()
+    decaying, free = learner.optimizer.param_groups
+    assert {part.dim() for part in decaying["params"]} == {2}
+    assert {part.dim() for part in free["params"]} == {1}
+    assert (decaying["weight_decay"], free["weight_decay"]) == (0.01, 0.0)
+
+
+def test_the_moving_average_is_judged_and_the_weights_come_back():
+    learner = a_learner(ema=0.5, learning_rate=0.1)
+    for step in range(3):
+        learner.learn(BATCHES, step, step)
+    trained = {name: value.clone() for name, value in weights_of(learner.model).items()}
+    with learner.judged() as model:
+        assert all(torch.equal(value, learner.ema[name]) for name, value in weights_of(model).items())
+        assert not torch.equal(weights_of(model)["head.weight_VE"], trained["head.weight_VE"])
+        assert not model.training
+    assert all(torch.equal(value, trained[name]) for name, value in weights_of(learner.model).items())
+
+
+def test_the_weights_come_back_even_after_a_mishap():
+    learner = a_learner(ema=0.5, learning_rate=0.1)
+    learner.learn(BATCHES, 0, 0)
+    trained = {name: value.clone() for name, value in weights_of(learner.model).items()}
+    with pytest.raises(KeyboardInterrupt), learner.judged():
+        raise KeyboardInterrupt
+    assert all(torch.equal(value, trained[name]) for name, value in weights_of(learner.model).items())
+
+
+def test_the_moving_average_is_the_recurrence_by_hand():
+    learner = a_learner(ema=0.9, learning_rate=0.1)
+    average = {name: value.clone() for name, value in weights_of(learner.model).items()}
+    for step in range(4):
+        learner.learn(BATCHES, step, step)
+        memory = min(0.9, (1 + step) / (10 + step))
+        average = {name: memory * old + (1 - memory) * weights_of(learner.model)[name] for name, old in average.items()}
+    for name, value in learner.ema.items():
+        torch.testing.assert_close(value, average[name])
+
+
+def test_updates_set_the_rate_not_steps():
+    learner = Learner(build_model(MODEL, 10, 10), schema.Train(warmup=10, learning_rate=1.0), seed=1)
+    assert learner.learn(BATCHES, step=500, updates=4).rate == 0.5

@@ -28,6 +28,13 @@ def test_many_texts_with_many_answers(model):
     assert found[0][0].text == model("one")
 
 
+def test_more_answers_widen_the_beam(trained):
+    model = antiphon.load(trained)
+    assert model.search({"n_best": 9}).beam == 9
+    assert model.search({"n_best": 2}).beam == 5
+    assert len(model.predict(["one"], n_best=7)[0]) == 7
+
+
 def test_what_is_not_given_is_as_the_model_says(model):
     assert model.search({"beam": None}) == model.pipeline.run.search
     assert model.search({"beam": 2}).beam == 2
@@ -37,7 +44,7 @@ def test_what_is_not_given_is_as_the_model_says(model):
     ("changes", "message"),
     [
         ({"beam": 0}, "search.beam: 0 is not allowed: at least 1"),
-        ({"n_best": 9}, "search: n_best 9 is more than beam 5 can give: raise beam"),
+        ({"n_best": 9, "beam": 5}, "search: n_best 9 is more than beam 5 can give: raise beam"),
         ({"top_p": 1.5}, "search.top_p: 1.5 is not allowed: above 0, at most 1"),
         ({"temperature": float("nan")}, "search.temperature: nan is not allowed: give a finite number"),
     ],

@@ -52,10 +52,15 @@ class Model:
         return self.pipeline.answer(texts, self.search(changes))
 
     def search(self, changes: Mapping[str, Any]) -> Search:
-        """The model's own [search] with these keys changed; None leaves a key as it is."""
-        return with_search(
-            self.pipeline.run.search, {key: value for key, value in changes.items() if value is not None}
-        )
+        """The model's own [search] with these keys changed; None leaves a key as it is.
+
+        More answers than its beam can give widen the beam, unless a beam is given too.
+        """
+        given = {key: value for key, value in changes.items() if value is not None}
+        own = self.pipeline.run.search
+        if isinstance(given.get("n_best"), int) and "beam" not in given:
+            given["beam"] = max(own.beam, given["n_best"])
+        return with_search(own, given)
 
     def evaluate(
         self,

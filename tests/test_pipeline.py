@@ -157,7 +157,7 @@ def test_a_target_beyond_the_learned_positions_is_refused(pipeline):
 
 def test_the_length_limit_cuts_and_says_so(pipeline):
     found = pipeline.answer(["one two three four five"], searching(pipeline, beam=1, max_length=2))[0][0]
-    assert (len(found.log_probabilities), found.ended) == (3, False)
+    assert (len(found.log_probabilities), found.ended) == (2, False)
     ratio = pipeline.answer(["one"], searching(pipeline, beam=1, max_ratio=0.001))[0][0]
     assert len(ratio.symbols) <= 10
 

@@ -196,7 +196,7 @@ def predict(
     length_exponent
         score = log-probability / length ^ exponent.
     max_length
-        Symbols in an answer at the most.
+        Symbols in an answer at the most, its end counted.
     max_source
         Symbols in an input at the most; a longer one is refused.
     sample

@@ -7,6 +7,7 @@ V words · D width of a word · E output
 from typing import Any, Protocol
 
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import cached
 
 from antiphon.attend.memory import Memory
 from antiphon.data.batch import Batch
@@ -43,9 +44,11 @@ class Seq2Seq(nn.Module):
 
     def forward(self, batch: Batch, look: list[Tensor] | None = None) -> Tensor:
         """What the head reads at every real target place, P x E, with the true words before it."""
-        out_BTE, _ = self.decoder(
-            self.target(batch.target_in_BT), self.start(batch.source_BS, batch.mask_BS), batch.target_mask_BT, look
-        )
+        # A matrix that is computed from its parameters is computed once a batch, not once a step.
+        with cached():
+            out_BTE, _ = self.decoder(
+                self.target(batch.target_in_BT), self.start(batch.source_BS, batch.mask_BS), batch.target_mask_BT, look
+            )
         return Packing.of(batch.target_mask_BT).pack(out_BTE)
 
     def start(self, source_BS: Tensor, mask_BS: Tensor) -> Any:

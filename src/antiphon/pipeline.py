@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.parametrize import cached
 
 from antiphon.config.schema import RecurrentDecoder, RecurrentEncoder, Run, Search, TransformerStack
 from antiphon.data.batch import load_batch, make_batch, make_sources, plan_in_order
@@ -119,7 +120,7 @@ class Pipeline:
         limits = [self._limit(len(source), search) for source in sources]
         forbidden = [PAD, START, UNKNOWN]
         self.model.eval()
-        with torch.inference_mode():
+        with torch.inference_mode(), cached():
             state = self.model.start(source_BS, mask_BS)
             if search.sample:
                 drawing = Sampling(search.temperature, search.top_k, search.top_p)
@@ -129,7 +130,7 @@ class Pipeline:
             return beam_search(self.model, state, limits, beam, START, END, forbidden)
 
     def _limit(self, source_length: int, search: Search) -> int:
-        limit = search.max_length + 1  # and its end
+        limit = search.max_length
         if search.max_ratio:
             limit = min(limit, int(search.max_ratio * source_length) + 10)
         return min(limit, _seats(self.run.model.decoder) or limit)

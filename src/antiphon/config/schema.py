@@ -372,7 +372,7 @@ class Search(Table):
     max_source: Size = 1024
     """Symbols in a source at the most; a longer one is refused."""
     max_length: Size = 512
-    """Symbols in an answer at the most."""
+    """Symbols in an answer at the most, its end counted."""
     max_ratio: Annotated[float, Field(ge=0.0)] = 0.0
     """At most ratio x source symbols + 10 in an answer; 0: learnt from the training pairs."""
     sample: bool = False

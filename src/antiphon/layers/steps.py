@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import orthogonal
+from torch.nn.utils.parametrize import cached
 
 from antiphon.layers.cells import Cell, CellState
 
@@ -107,8 +108,7 @@ class Orthogonal(nn.Module):
     def forward(
         self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
     ) -> tuple[Tensor, CellState]:
-        # The matrix is computed from its parameters once a sequence, not once a step.
-        with nn.utils.parametrize.cached():
+        with cached():
             return walk(self, x_NTD, state, lengths_N)
 
 

@@ -28,7 +28,7 @@ def run_predict(folder: Path, file: Path | None, changes: Mapping[str, Any], sco
             strange += bool(unseen)
             if unseen and strange <= _WARNINGS and not as_json:
                 shown = " ".join(unseen[:10]) + (" ..." if len(unseen) > 10 else "")
-                say(f"line {number}: never seen in training, and read as unknown: {shown}")
+                say(f"line {number}: never seen in training: {shown}")
             _print(model, number, text, answers, unseen, scores, search.n_best, as_json)
         first += len(texts)
         sys.stdout.flush()

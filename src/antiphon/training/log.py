@@ -24,7 +24,8 @@ class Log:
 
     def say(self, text: str, style: str | None = None) -> None:
         if self.console is not None:
-            self.console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+            # A terminal gets lines wrapped at words; a file gets each as one line.
+            self.console.print(text, style=style, markup=False, highlight=False, soft_wrap=not self.console.is_terminal)
 
     def record(self, entry: Mapping[str, Any]) -> None:
         try:

@@ -1,0 +1,28 @@
+"""Every recipe learns on real data: a minute each, on a slice of multi30k."""
+
+import gzip
+
+import pytest
+
+from antiphon.config.text import recipe_names
+from antiphon.config.toml import load_run
+from antiphon.training.log import read_log
+from antiphon.training.loop import train
+
+RECIPES = [name for name in recipe_names() if not name.startswith("demo-")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_learns_to_translate(recipe, real_data, tmp_path):
+    """The validation loss of 4,000 captions falls well below the entropy of their words alone (about 5.5 a subword)."""
+    folder = real_data / "multi30k" / "tok"
+    for side in ("de", "en"):
+        lines = gzip.decompress((folder / f"train.lc.norm.tok.{side}.gz").read_bytes()).splitlines(keepends=True)
+        (tmp_path / f"train.{side}").write_bytes(b"".join(lines[:4000]))
+    data = {"data": {"train": [str(tmp_path / "train.de")], "train_target": [str(tmp_path / "train.en")]}}
+    sizes = ["data.source.tokenizer.size=2000", "data.target.tokenizer.size=2000", "train.batch_tokens=1024"]
+    limits = ["train.max_steps=250", "train.warmup=50", "train.validate_every=250", "train.self_check=false"]
+    train(load_run(None, recipe, data, [*sizes, *limits]), tmp_path / "run")
+    validations = [entry["valid"]["loss"] for entry in read_log(tmp_path / "run" / "log.jsonl") if "valid" in entry]
+    assert validations[-1] < 4.5

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from antiphon.config.toml import load_run
 from antiphon.errors import AntiphonError
-from antiphon.store import CHECKPOINTS, WEIGHTS, load_folder, read_tensors, weights_of
+from antiphon.store import CHECKPOINTS, WEIGHTS, load_folder, read_tensors, weights_of, write_tensors
 from antiphon.training import learner as learner_module
 from antiphon.training import loop
 from antiphon.training.checkpoint import load_newest
@@ -177,3 +177,18 @@ def test_the_log_tells_the_whole_story(pairs, tmp_path):
     assert said.count("  validation: loss ") == 4
     assert "\nSelf-check" in said
     assert "80 read" in said
+
+
+def test_a_run_of_another_version_is_refused_and_kept(pairs, tmp_path):
+    out = tmp_path / "run"
+    trained(a_run(pairs), out)
+    newest = sorted((out / CHECKPOINTS).glob("step-*"))[-1]
+    tensors, facts = read_tensors(newest)
+    write_tensors(newest, {name.replace("encoder.", "reader."): value for name, value in tensors.items()}, facts)
+    with pytest.raises(AntiphonError) as caught:
+        trained(a_run(pairs), out)
+    assert str(caught.value) == (
+        f"{out}: begun by another version of Antiphon, whose weights have other names. "
+        "Choose another --out, or start over there with --fresh, which deletes it."
+    )
+    assert newest.exists()

@@ -1,8 +1,10 @@
 """`antiphon demo`: from nothing to a trained, scored and pictured model in about a minute, without a network."""
 
+import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from antiphon.api import Model, load
 from antiphon.commands.lines import in_colour, terminal
@@ -17,6 +19,8 @@ from antiphon.training.log import duration
 from antiphon.training.loop import train
 
 Task = Literal["dates", "pronounce"]
+
+Item = TypeVar("Item")
 
 _EXAMPLES, _PICTURES = 10, 6
 _INTRO = {
@@ -40,7 +44,7 @@ def run_demo(task: Task, dictionary: Path | None, out: Path, fresh: bool) -> Non
     train(load_run(None, f"demo-{task}", {"data": files}, []), folder, fresh, console)
     model = load(folder)
     _score(task, model, pairs)
-    pictures = [model.show(source, target) for source, target in pairs.test[:_PICTURES]]
+    pictures = [model.show(source, target) for source, target in _spread(pairs.test, _PICTURES)]
     page = out / f"{task}.html"
     write_text(
         page,
@@ -51,11 +55,12 @@ def run_demo(task: Task, dictionary: Path | None, out: Path, fresh: bool) -> Non
         ),
     )
     console.print("")
-    console.file.write(draw(_narrowest(pictures), min(console.width, 100), in_colour(console)) + "\n")
+    width = min(console.width, 100)
+    console.file.write(draw(_for_the_terminal(pictures, width), width, in_colour(console)) + "\n")
     test = out / "data" / f"{task}-test.tsv"
     console.print(
         f"\nDone in {duration(time.monotonic() - started)}. Look at {page}, then try:\n"
-        f"  echo '{pairs.test[0][0]}' | antiphon predict {folder} --n-best 3\n"
+        f"  echo {shlex.quote(pairs.test[0][0])} | antiphon predict {folder} --n-best 3\n"
         f"  antiphon evaluate {folder} {test}\n"
         f"  antiphon verify {folder}",
         markup=False,
@@ -73,19 +78,26 @@ def _pairs(task: Task, dictionary: Path | None) -> Demo:
 def _score(task: Task, model: Model, pairs: Demo) -> None:
     """How many unseen inputs are answered exactly right, and ten of them for the eye."""
     console = terminal()
-    asked = pairs.test[:1000]
-    answers = [found[0].text for found in model.pipeline.answer([source for source, _ in asked])]
-    targets = [target for _, target in asked]
+    answers = [found[0].text for found in model.pipeline.answer([source for source, _ in pairs.test])]
+    targets = [target for _, target in pairs.test]
     score = exact_match(answers, targets)
-    console.print(f"\n[bold]{score.value:.1f} %[/bold] of {len(asked):,} unseen inputs answered exactly right")
+    console.print(f"\n[bold]{score.value:.1f} %[/bold] of {len(pairs.test):,} unseen inputs answered exactly right")
     console.print(f"({score.signature})", markup=False)
     if task == "pronounce":
         phones = word_error_rate(answers, targets)
         console.print(f"{phones.value:.1f} % of the phones wrong   ({phones.signature})")
-    width = max(len(answer) for answer in answers[:_EXAMPLES])
-    for (source, target), answer in zip(asked[:_EXAMPLES], answers, strict=False):
+    shown = _spread(list(zip(pairs.test, answers, strict=True)), _EXAMPLES)
+    width = max(len(answer) for _, answer in shown)
+    for (source, target), answer in shown:
         console.print(f"  {'right' if answer == target else 'WRONG'}  {answer:<{width}}  <-  {source}", markup=False)
 
 
-def _narrowest(pictures: list[Picture]) -> Picture:
-    return min(pictures, key=lambda picture: len(picture.source))
+def _spread(items: Sequence[Item], count: int) -> list[Item]:
+    """So many items at even distances: a dictionary is in alphabetical order, and its A is not all of it."""
+    return [items[place * len(items) // count] for place in range(min(count, len(items)))]
+
+
+def _for_the_terminal(pictures: list[Picture], width: int) -> Picture:
+    """The widest picture that needs no panels, two columns a symbol; or the narrowest."""
+    fitting = [picture for picture in pictures if 2 * len(picture.source) + 10 <= width]
+    return max(fitting or pictures, key=lambda picture: len(picture.source) * (1 if fitting else -1))

@@ -99,6 +99,11 @@ class Learner:
             tensors[f"square.{self.names[parameter]}"] = state["exp_avg_sq"]
         return tensors
 
+    def fits(self, tensors: Mapping[str, Tensor]) -> bool:
+        """Whether a checkpoint holds this model's weights: another version may have named or cut them otherwise."""
+        kept = {name: value.shape for name, value in _below("model.", tensors).items()}
+        return kept == {name: value.shape for name, value in weights_of(self.model).items()}
+
     def restore(self, tensors: Mapping[str, Tensor], updates: int) -> None:
         fill(self.model, _below("model.", tensors))
         ema = _below("ema.", tensors)

@@ -93,6 +93,11 @@ class Training:
             self.log.record({"step": 0, "self_check": vars(verdict) | {"well": verdict.well}})
 
     def resume(self, tensors: dict[str, torch.Tensor]) -> None:
+        if not self.learner.fits(tensors):
+            raise AntiphonError(
+                f"{self.out}: begun by another version of Antiphon, whose weights have other names. "
+                "Choose another --out, or start over there with --fresh, which deletes it."
+            )
         self.learner.restore(tensors, self.progress.updates)
         self.log.forget_after(self.progress.step)
         self.log.say(f"Going on from step {self.progress.step:,} in {self.out}, exactly as if never stopped.")

@@ -1,4 +1,4 @@
-"""Antiphon: give it pairs, and it gives you a model that you can run, look into, compare and serve."""
+"""Antiphon: give it pairs, and it gives you a model that you can run, look into and check."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = App(
     name="antiphon",
-    help="Give it pairs, and it gives you a model that you can run, look into, compare and serve.",
+    help="Give it pairs, and it gives you a model that you can run, look into and check.",
     help_on_error=False,
 )
 

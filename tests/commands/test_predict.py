@@ -81,7 +81,7 @@ def test_what_was_never_seen_is_told_on_the_side(trained, antiphon):
 
 def test_many_strange_lines_are_summed_up(trained, antiphon):
     ended = antiphon("predict", trained, stdin=b"seven\n" * 8)
-    assert ended.err.count("never seen in training") == 5
+    assert ended.err.count("never seen in training: ") == 5
     assert ended.err.endswith("8 of 8 lines hold symbols never seen in training.\n")
 
 

@@ -131,7 +131,7 @@ def test_bad_utf8_by_file_and_line(trained, antiphon, tmp_path):
     ("name", "content", "reason"),
     [
         ("none.txt", None, "No such file or directory"),
-        ("cut.gz", gzip.compress(b"one\n" * 99)[:-9], "not a whole gzip file"),
+        ("cut.gz", gzip.compress(b"one\n" * 99, mtime=0)[:-9], "not a whole gzip file"),
         ("text.gz", b"one\n", "not a whole gzip file"),
         ("", None, "Is a directory"),
     ],

@@ -59,6 +59,7 @@ def main() -> None:
 def _sit(plan: dict[str, Any]) -> dict[str, Any]:
     """One sitting: its exit code (negative: the signal that killed it) and what it said."""
     said = Path(plan["out"] + ".said")
+    said.touch()  # a kill may come before the first word
     child = os.fork()
     if child == 0:
         _train(plan, said)

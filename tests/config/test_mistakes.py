@@ -172,6 +172,56 @@ def test_the_schema_s_own_words_follow_the_address(given, message):
     assert complaint(given) == message
 
 
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        (
+            ["model.encoder={kind=transformer, width=12, heads=4, positions=rotary}"],
+            "model.encoder: rotary positions turn pairs of numbers, and 3 a head is odd: change it",
+        ),
+        (["model.tie=output"], 'model: tie = "output" needs equal model.decoder.embedding (256) and width (512)'),
+        (
+            ["model.tie=all", "model.decoder.embedding=512", "data.joint=true"],
+            'model: tie = "all" needs equal embedding widths: the source has 256, the target 512',
+        ),
+        (
+            ["model.encoder.width=100", "model.decoder.attention={kind=dot}"],
+            "model: dot attention needs equal widths: model.decoder.width is 512, the memory's 200; "
+            'change one, or take attention.kind = "bilinear"',
+        ),
+        (
+            ["model.encoder.width=100", "model.decoder.bridge=copy"],
+            'model: bridge = "copy" needs equal widths: model.decoder.width is 512, the memory\'s 200; '
+            'change one, or take bridge = "transform"',
+        ),
+        (
+            ["model.decoder.bridge=zero", "model.decoder.attention={kind=none}"],
+            'model.decoder: bridge = "zero" without attention shows the decoder nothing of the input: change one',
+        ),
+        (
+            ["model.encoder.summary=attention", "model.decoder.bridge=copy"],
+            'model: encoder.summary = "attention" learns a query for a decoder that never reads the summary; '
+            'leave it at "last", or take bridge = "transform" or summary_every_step = true',
+        ),
+        (
+            ["train.schedule=cosine", "train.max_steps=0", "train.max_epochs=2"],
+            'train: schedule = "cosine" needs max_steps: the rate reaches zero there',
+        ),
+        (
+            ["search.max_source=100"],
+            "search.max_source (100) must be at least data.max_length (256), or a validation pair could be refused",
+        ),
+        (
+            ["model.encoder={kind=transformer, positions=learned, max_positions=200}"],
+            "model.encoder.max_positions (200) must be above data.max_length (256), "
+            "to seat the longest training pair and its end",
+        ),
+    ],
+)
+def test_choices_that_do_not_go_together(sets, message):
+    assert complaint(*sets) == message
+
+
 def test_words_about_the_whole_run_have_their_addresses_already():
     sets = ["model.tie=all", "model.decoder.width=256"]
     assert complaint(*sets).startswith('model.tie = "all" shares one embedding')

@@ -90,6 +90,12 @@ class Data(Table):
     """Training pairs with more symbols than this on either side are left out, and counted in the report."""
 
     @property
+    def files(self) -> list[tuple[str, str]]:
+        """Every file that is named, after the address that names it."""
+        keys = ("train", "train_target", "valid", "valid_target", "test", "test_target")
+        return [(f"data.{key}", path) for key in keys for path in getattr(self, key)]
+
+    @property
     def target_tokenizer(self) -> Words | Characters | Bytes | Subwords:
         """The choice that holds for the target: with one vocabulary it is the source's."""
         return self.source.tokenizer if self.joint else self.target.tokenizer
@@ -248,7 +254,9 @@ class TransformerStack(Table):
         if self.width % self.heads:
             raise ValueError(f"width {self.width} cannot be shared among {self.heads} heads: choose a divisor")
         if self.positions == "rotary" and (self.width // self.heads) % 2:
-            raise ValueError(f"rotary positions turn pairs of numbers: {self.width // self.heads} a head is odd")
+            raise ValueError(
+                f"rotary positions turn pairs of numbers, and {self.width // self.heads} a head is odd: change it"
+            )
         return self
 
 
@@ -291,7 +299,7 @@ class Seq2Seq(Table):
         summary_is_read = isinstance(self.decoder, RecurrentDecoder) and self.decoder.reads_the_summary
         if isinstance(self.encoder, RecurrentEncoder) and self.encoder.summary == "attention" and not summary_is_read:
             raise ValueError(
-                'model.encoder.summary = "attention" learns a query for a decoder that never reads the summary; '
+                'encoder.summary = "attention" learns a query for a decoder that never reads the summary; '
                 'leave it at "last", or take bridge = "transform" or summary_every_step = true'
             )
         if isinstance(self.decoder, RecurrentDecoder):

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from antiphon.config.keys import holds_paths, join
+from antiphon.config.keys import join
 from antiphon.config.layers import lay_over, with_kinds, with_paths
 from antiphon.config.mistakes import NO_TRAINING_PAIRS, explain
 from antiphon.config.schema import Data, Run, Search
@@ -110,10 +110,9 @@ def _unfit_values(value: Any, address: str) -> Iterator[str]:
 def _check_file_names(data: Data) -> None:
     if not data.train:
         raise AntiphonError(NO_TRAINING_PAIRS)
-    for key, field in Data.model_fields.items():
-        for name in getattr(data, key) if holds_paths(field) else []:
-            if not name or "\0" in name:
-                raise AntiphonError(f"data.{key}: {shown(name)} is not a file name")
+    for address, name in data.files:
+        if not name or "\0" in name:
+            raise AntiphonError(f"{address}: {shown(name)} is not a file name")
 
 
 def with_search(search: Search, changes: Mapping[str, Any]) -> Search:

@@ -58,8 +58,7 @@ def prepare(data: Data, folder: Path, tell: Tell = lambda phrase: None) -> Prepa
 def fingerprint(data: Data) -> str:
     """Another one where a file or an option of the data is another."""
     options = data.model_dump(mode="json")
-    keys = ("train", "train_target", "valid", "valid_target", "test", "test_target")
-    hashes = [hash_file(path, f"data.{key}") for key in keys for path in options[key]]
+    hashes = [hash_file(path, address) for address, path in data.files]
     return hashlib.sha256(json.dumps([FORMAT, options, hashes]).encode()).hexdigest()
 
 

@@ -44,6 +44,11 @@ class PairStore:
         """Symbols of source and target, without start and end: N x 2."""
         return np.diff(self.offsets).astype(np.int32).reshape(-1, 2)
 
+    @cached_property
+    def target_tokens(self) -> int:
+        """Symbols to be predicted in one pass over all pairs, ends included."""
+        return int(self.lengths[:, 1].sum()) + len(self)
+
     def source(self, index: int) -> NDArray[Any]:
         return self.tokens[self.offsets[2 * index] : self.offsets[2 * index + 1]]
 

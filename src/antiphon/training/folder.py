@@ -60,8 +60,7 @@ def _refuse_another_run(run: Run, folder: Path) -> None:
 def refuse_other_data(data: Data, began_with: str, folder: Path) -> None:
     """To go on with other pairs would neither be the old run nor an honest new one."""
     if began_with and began_with != fingerprint(data):
-        keys = ("train", "train_target", "valid", "valid_target", "test", "test_target")
-        files = [name for key in keys for name in getattr(data, key)]
+        files = [path for _, path in data.files]
         which = files[0] if len(files) == 1 else f"one of {', '.join(files)}"
         raise AntiphonError(
             f"{which}: changed since the run in {folder} began. "

@@ -24,8 +24,7 @@ def share_done(choice: Train, progress: Progress, pairs: PairStore) -> float:
     if choice.max_steps:
         shares.append(progress.step / choice.max_steps)
     if choice.max_epochs:
-        seen = progress.tokens / max(int(pairs.lengths[:, 1].sum()) + len(pairs), 1)
-        shares.append(seen / choice.max_epochs)
+        shares.append(progress.tokens / max(pairs.target_tokens, 1) / choice.max_epochs)
     if choice.max_minutes:
         shares.append(progress.seconds / (60 * choice.max_minutes))
     return min(max(shares), 1.0)

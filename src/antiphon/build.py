@@ -5,10 +5,9 @@ from typing import assert_never
 from torch import nn
 
 from antiphon import models
-from antiphon.attend import pool, scores
+from antiphon.attend import pool, scores, weights, windows
 from antiphon.attend.attention import Attention
 from antiphon.attend.multihead import CrossAttention, SelfAttention
-from antiphon.attend.weights import softmax, sparsemax
 from antiphon.config import schema
 from antiphon.encode import recurrent as recurrent_encoder
 from antiphon.encode import transformer as transformer_encoder
@@ -56,13 +55,7 @@ def build_encoder(choice: schema.RecurrentEncoder | schema.TransformerStack, car
 def build_decoder(choice: schema.RecurrentDecoder | schema.TransformerStack, memory_width: int) -> models.Decoder:
     match choice:
         case schema.RecurrentDecoder():
-            read = choice.embedding + (memory_width if choice.summary_every_step else 0)
-            widths = [read] + [choice.width] * (choice.layers - 1)
-            cells = [_cell(choice.cell, width, choice.width) for width in widths]
-            return recurrent_decoder.Recurrent(
-                cells, _bridge(choice, memory_width, cells), _attention(choice, memory_width), choice.query,
-                choice.input_feeding, choice.summary_every_step, choice.dropout,
-            )  # fmt: skip
+            return _writer(choice, memory_width)
         case schema.TransformerStack():
             blocks = [
                 transformer_decoder.DecoderLayer(
@@ -79,17 +72,31 @@ def build_decoder(choice: schema.RecurrentDecoder | schema.TransformerStack, mem
             assert_never(choice)
 
 
+def _writer(choice: schema.RecurrentDecoder, memory_width: int) -> recurrent_decoder.Recurrent:
+    attention = _attention(choice, memory_width)
+    fed = attention.width if attention and choice.layer_feeding else 0
+    first = choice.embedding + (memory_width if choice.summary_every_step else 0)
+    read = [first, *(width + fed for width in choice.layer_widths[:-1])]
+    cells = [_cell(choice.cell, *widths) for widths in zip(read, choice.layer_widths, strict=True)]
+    feeding = recurrent_decoder.Feeding(choice.input_feeding, choice.layer_feeding, choice.readout_feeding)
+    return recurrent_decoder.Recurrent(
+        cells, _bridge(choice, memory_width, cells), attention, choice.query, feeding, choice.summary_every_step,
+        choice.residual, Dropout(choice.dropout, choice.dropout_through_time),
+    )  # fmt: skip
+
+
 def _tokens(half: schema.RecurrentEncoder | schema.RecurrentDecoder | schema.TransformerStack, size: int) -> Tokens:
     return Tokens(size, schema.embedding_width(half), scaled=isinstance(half, schema.TransformerStack))
 
 
 def _reading_layer(choice: schema.RecurrentEncoder, number: int) -> recurrent_encoder.Layer:
-    read = schema.memory_width(choice) if number else choice.embedding
-    readers = [_cell(choice.cell, read, choice.width) for _ in range(choice.directions)]
-    return recurrent_encoder.Layer(readers, _join(choice), choice.residual and number > 0)
+    read = choice.joined_widths[number - 1] if number else choice.embedding
+    width = choice.layer_widths[number]
+    readers = [_cell(choice.cell, read, width) for _ in range(choice.directions)]
+    return recurrent_encoder.Layer(readers, _join(choice, width), choice.residual and number > 0)
 
 
-def _join(choice: schema.RecurrentEncoder) -> recurrent_encoder.Join:
+def _join(choice: schema.RecurrentEncoder, width: int) -> recurrent_encoder.Join:
     match choice.merge:
         case "concat":
             return recurrent_encoder.side_by_side
@@ -100,7 +107,7 @@ def _join(choice: schema.RecurrentEncoder) -> recurrent_encoder.Join:
         case "project":
             # One direction has nothing to join, and a part that is never used would never learn.
             two = choice.directions == 2
-            return recurrent_encoder.Projected(choice.width) if two else recurrent_encoder.side_by_side
+            return recurrent_encoder.Projected(width) if two else recurrent_encoder.side_by_side
         case _:
             assert_never(choice.merge)
 
@@ -155,9 +162,36 @@ def _attention(choice: schema.RecurrentDecoder, memory_width: int) -> Attention 
     match choice.attention:
         case schema.NoAttention():
             return None
+        case schema.MultiHeadAttention(width=values) as attending:
+            pass
         case attending:
-            weigh = softmax if attending.weights == "softmax" else sparsemax
-            return Attention(_scorer(attending, choice.width, memory_width), weigh, memory_width, attending.values)
+            values = attending.values
+    scorer = _scorer(attending, choice.query_width, memory_width)
+    return Attention(scorer, _window(attending, choice.query_width), _weigh(attending), memory_width, values)
+
+
+def _window(choice: schema.Scoring, query_width: int) -> windows.Window:
+    match choice.window:
+        case "all":
+            return windows.everywhere
+        case "local_m":
+            return windows.Monotonic(choice.reach)
+        case "local_p":
+            return windows.Predictive(query_width, choice.reach)
+        case _:
+            assert_never(choice.window)
+
+
+def _weigh(choice: schema.Scoring) -> weights.Weigh:
+    match choice.weights:
+        case "softmax":
+            return weights.softmax
+        case "sparsemax":
+            return weights.sparsemax
+        case "hard":
+            return weights.Hard()
+        case _:
+            assert_never(choice.weights)
 
 
 def _scorer(choice: schema.Scoring, query_width: int, memory_width: int) -> scores.Scorer:
@@ -165,13 +199,17 @@ def _scorer(choice: schema.Scoring, query_width: int, memory_width: int) -> scor
         case schema.DotAttention():
             return scores.Dot()
         case schema.ScaledDotAttention(width=width):
-            return scores.ScaledDot(query_width, memory_width, width)
+            return scores.ScaledDot(query_width, memory_width, width, heads=1)
+        case schema.MultiHeadAttention(width=width, heads=heads):
+            return scores.ScaledDot(query_width, memory_width, width, heads)
         case schema.BilinearAttention():
             return scores.Bilinear(query_width, memory_width)
         case schema.AdditiveAttention(width=width):
             return scores.Additive(query_width, memory_width, width)
         case schema.CosineAttention(width=width):
             return scores.Cosine(query_width, memory_width, width)
+        case schema.LocationAttention(width=width, filters=filters, span=span):
+            return scores.LocationAware(query_width, memory_width, width, filters, span)
         case _:
             assert_never(choice)
 

@@ -76,7 +76,7 @@ def test_keys_of_another_kind_name_that_kind(key):
 
 def test_unknown_keys_below_a_kind_have_the_user_s_address():
     assert complaint("model.decoder.attention.wdith=4") == (
-        'model.decoder.attention.wdith: no such key where kind = "additive". Did you mean "width"? Known: kind, weights, values, width'
+        'model.decoder.attention.wdith: no such key where kind = "additive". Did you mean "width"? Known: kind, weights, window, reach, values, width'
     )
 
 
@@ -86,7 +86,7 @@ def test_unknown_keys_below_a_kind_have_the_user_s_address():
         (
             "model.decoder.attention.kind=aditive",
             "model.decoder.attention.kind: no such choice as 'aditive'. "
-            'Did you mean "additive"? Known: none, dot, scaled_dot, bilinear, additive, cosine',
+            'Did you mean "additive"? Known: none, dot, scaled_dot, bilinear, additive, cosine, location, multi_head',
         ),
         ("model.encoder.kind=3", "model.encoder.kind: no such choice as 3. Known: recurrent, transformer"),
         ("model.kind=seq", "model.kind: no such choice as 'seq'. Known: seq2seq"),
@@ -197,6 +197,40 @@ def test_the_schema_s_own_words_follow_the_address(given, message):
         (
             ["model.decoder.bridge=zero", "model.decoder.attention={kind=none}"],
             'model.decoder: bridge = "zero" without attention shows the decoder nothing of the input: change one',
+        ),
+        (
+            ["model.decoder={input_feeding=false, readout_feeding=false}"],
+            "model.decoder: what attention reads goes nowhere: "
+            "set input_feeding, layer_feeding or readout_feeding to true",
+        ),
+        (
+            ["model.decoder.layer_feeding=true"],
+            "model.decoder: layer_feeding = true needs a second layer: add it, or leave this key false",
+        ),
+        (
+            ["model.decoder={layer_feeding=true, layers=2, attention={kind=none}}"],
+            "model.decoder: layer_feeding = true needs an attention: add it, or leave this key false",
+        ),
+        (
+            ["model.encoder.widths=[512,256]"],
+            "model.encoder: widths names 2 layers, and layers is 1: make them equal",
+        ),
+        (
+            ["model.encoder={widths=[512,256], layers=2, residual=true}"],
+            "model.encoder: residual = true adds a layer's input to its output, so all widths must be equal",
+        ),
+        (
+            ["model.decoder.attention={kind=location, span=4}"],
+            "model.decoder.attention: a filter over 4 places has no middle: take 5",
+        ),
+        (
+            ["model.decoder.attention={kind=multi_head, heads=3}"],
+            "model.decoder.attention: width 256 cannot be shared among 3 heads: choose a divisor",
+        ),
+        (
+            ["model.encoder.width=128", "model.decoder={bridge=copy, layers=2, widths=[512,256]}"],
+            'model: bridge = "copy" needs equal widths: model.decoder.width is 512, the memory\'s 256; '
+            'change one, or take bridge = "transform"',
         ),
         (
             ["model.encoder.summary=attention", "model.decoder.bridge=copy"],

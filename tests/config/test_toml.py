@@ -148,7 +148,10 @@ def test_dump_is_plain_and_in_order():
         'seed = 1\n\n[data]\ntrain = ["pairs.tsv"]\ntrain_target = []\nvalid = ["v.tsv"]\n'
     )
     assert '\n\n[data.source]\ntokenizer = {kind = "subwords", size = 8000, model = "bpe", dropout = 0.0}\n' in text
-    assert 'attention = {kind = "additive", weights = "softmax", values = 0, width = 256}\nquery = "previous"\n' in text
+    assert (
+        'attention = {kind = "additive", weights = "softmax", window = "all", reach = 10, values = 0, width = 256}\nquery = "previous"\n'
+        in text
+    )
     assert list(tomllib.loads(text)) == list(Run.model_fields)
 
 
@@ -159,7 +162,10 @@ def test_dump_holds_every_key():
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=9)
 # Few widths and heads, so that most of the runs that are drawn fit together.
-FITTING = {"width": [64, 128], "embedding": [64, 128], "heads": [1, 2, 4], "n_best": [1, 2], "max_steps": [0, 7]}
+FITTING = {
+    "width": [64, 128], "layers": [2], "widths": [[], [], [64, 128]], "embedding": [64, 128], "heads": [1, 2, 4],
+    "span": [3, 15], "n_best": [1, 2], "max_steps": [0, 7],
+}  # fmt: skip
 
 
 def values(name, field):

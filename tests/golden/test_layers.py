@@ -7,11 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from antiphon.attend.attention import Attention
 from antiphon.attend.memory import Memory
 from antiphon.attend.multihead import CrossAttention, SelfAttention
-from antiphon.attend.scores import Additive, Bilinear, Cosine, Dot, ScaledDot
-from antiphon.attend.weights import softmax, sparsemax
 from antiphon.layers.cells import GRU, LSTM
 from antiphon.layers.dropout import Dropout
 from antiphon.layers.packing import Packing
@@ -85,78 +82,6 @@ def test_cross_attention_is_torchs_multihead_attention():
     got = rows.unpack(ours(rows.pack(x_BTD), rows, ours.prepare(memory, Packing.of(mask_BS)), None))
     want, _ = theirs(x_BTD, memory_BSM, memory_BSM, key_padding_mask=~mask_BS)
     torch.testing.assert_close(got, want)
-
-
-def test_dot_attention_by_hand():
-    """Scores 1 and 2 over two places, the third is padding: weights 1/(1+e) and e/(1+e)."""
-    memory_BSM = torch.tensor([[[1.0, 0.0], [2.0, 1.0], [9.0, 9.0]]])
-    memory = Memory(memory_BSM, torch.tensor([[True, True, False]]), memory_BSM.mean(1))
-    attention = Attention(Dot(), softmax, memory_width=2, values=0)
-    context_BTM, weights_BTS = attention(torch.tensor([[[1.0, 0.0]]]), attention.prepare(memory))
-    second = math.e / (1 + math.e)
-    torch.testing.assert_close(weights_BTS, torch.tensor([[[1 - second, second, 0.0]]]))
-    torch.testing.assert_close(context_BTM, torch.tensor([[[1 - second + 2 * second, second]]]))
-
-
-def test_additive_score_by_hand():
-    """v = 2, W = 1, U = 3, no bias: 2 tanh(q + 3 m)."""
-    scorer = Additive(1, 1, 1)
-    for parameter, value in ((scorer.query.weight, 1.0), (scorer.memory.weight, 3.0), (scorer.out.weight, 2.0)):
-        nn.init.constant_(parameter, value)
-    nn.init.zeros_(scorer.query.bias)
-    scores_BTS = scorer(torch.tensor([[[0.1]]]), scorer.keys(torch.tensor([[[0.2], [-0.5]]])))
-    torch.testing.assert_close(scores_BTS, torch.tensor([[[2 * math.tanh(0.7), 2 * math.tanh(-1.4)]]]))
-
-
-QUERY, PLACES = torch.tensor([[[1.0, 2.0]]]), torch.tensor([[[3.0, 0.0, 1.0], [0.0, 4.0, 1.0]]])
-
-
-def with_weights(module: nn.Module, **weights: list[list[float]]) -> nn.Module:
-    for name, value in weights.items():
-        getattr(module, name).weight = nn.Parameter(torch.tensor(value))
-    return module
-
-
-def test_scaled_dot_score_by_hand():
-    """W keeps the query, U drops the third number: (1*3, 2*4) / sqrt(2)."""
-    scorer = with_weights(ScaledDot(2, 3, 2), query=[[1.0, 0.0], [0.0, 1.0]], memory=[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    scores_BTS = scorer(QUERY, scorer.keys(PLACES))
-    torch.testing.assert_close(scores_BTS, torch.tensor([[[3 / math.sqrt(2), 8 / math.sqrt(2)]]]))
-
-
-def test_bilinear_score_by_hand():
-    """W m = (m1 + m3, m2): places become (4, 0) and (1, 4); q . them = 4 and 9."""
-    scorer = with_weights(Bilinear(2, 3), memory=[[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-    assert scorer(QUERY, scorer.keys(PLACES)).tolist() == [[[4.0, 9.0]]]
-
-
-def test_cosine_score_by_hand():
-    """Directions (1, 2)/sqrt 5 against (1, 0) and (0, 1), five times their cosine."""
-    scorer = with_weights(Cosine(2, 3, 2), query=[[1.0, 0.0], [0.0, 1.0]], memory=[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    scores_BTS = scorer(QUERY, scorer.keys(PLACES))
-    torch.testing.assert_close(scores_BTS, torch.tensor([[[5 / math.sqrt(5), 10 / math.sqrt(5)]]]))
-
-
-def test_sparsemax_by_hand():
-    """Scores 1, 0.5, -1 and one of padding: threshold 0.25, so shares 0.75, 0.25, 0, 0 (the paper's equation 4)."""
-    mask_BS = torch.tensor([[True, True, True, False]])
-    shares_BTS = sparsemax(torch.tensor([[[1.0, 0.5, -1.0, 9.0]]]), mask_BS)
-    torch.testing.assert_close(shares_BTS, torch.tensor([[[0.75, 0.25, 0.0, 0.0]]]))
-
-
-def test_sparsemax_gradients_are_those_of_finite_differences():
-    torch.manual_seed(1)
-    scores_BTS = torch.randn(2, 3, 5, dtype=torch.double, requires_grad=True)
-    mask_BS = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
-    assert torch.autograd.gradcheck(lambda scores: sparsemax(scores, mask_BS), (scores_BTS,))
-
-
-def test_learned_values_are_read_instead_of_the_memory():
-    memory = Memory(PLACES, torch.tensor([[True, True]]), PLACES.mean(1))
-    attention = Attention(Bilinear(2, 3), softmax, memory_width=3, values=4)
-    context_BTM, weights_BTS = attention(QUERY, attention.prepare(memory))
-    torch.testing.assert_close(context_BTM, weights_BTS @ (PLACES @ attention.values.weight.t()))
-    assert attention.width == 4
 
 
 def test_sinusoidal_positions_by_hand():

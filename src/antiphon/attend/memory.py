@@ -1,6 +1,6 @@
 """What passes from the half that reads to the half that writes, and what is prepared of it once a sentence.
 
-B batch · S source places · M width of the memory · A width of the keys · L layers
+B batch · S source places · M width of the memory · A width of the keys
 """
 
 from dataclasses import dataclass
@@ -15,14 +15,16 @@ class Memory:
     states_BSM: Tensor
     mask_BS: Tensor  # True where there is a real position
     summary_BM: Tensor  # one vector for the whole input
-    last: tuple[Tensor, ...] = ()  # the last state of a recurrent encoder, B x L x M a part, where a decoder copies it
+    last: tuple[
+        tuple[Tensor, ...], ...
+    ] = ()  # a recurrent encoder's last state, layer by layer, for one that copies it
 
 
 @dataclass(frozen=True)
 class Keyed:
     """A memory made ready for one attention: the half of its work that does not depend on the query.
 
-    Keys and values are B x S x width, or B x H x S x width for several heads.
+    Values are B x H x S x width, and so are the keys where there are several heads; else B x S x width.
     """
 
     keys: Tensor

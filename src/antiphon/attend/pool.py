@@ -34,5 +34,5 @@ class LearnedQuery(nn.Module):
 
     def forward(self, states_BSM: Tensor, mask_BS: Tensor) -> Tensor:
         scores_BS = torch.tanh(self.key(states_BSM)) @ self.query_M
-        weights_B1S = softmax(scores_BS.unsqueeze(1), mask_BS)
+        weights_B1S = softmax(scores_BS, mask_BS).unsqueeze(1)
         return (weights_B1S @ states_BSM).squeeze(1)

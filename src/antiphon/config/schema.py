@@ -1,6 +1,6 @@
 """Every choice a run can make, with its default and its meaning: the only home of both. Knows no torch."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -111,19 +111,28 @@ class Attending(Table):
     """What every attention of a recurrent decoder can choose."""
 
     kind: str
-    weights: Literal["softmax", "sparsemax"] = "softmax"
-    """How scores become shares: all places get some, or most get none at all (Martins & Astudillo, 2016)."""
+    weights: Literal["softmax", "sparsemax", "hard"] = "softmax"
+    """All places get a share; or most get none (Martins & Astudillo, 2016); or, in an answer, one gets it all."""
+    window: Literal["all", "local_m", "local_p"] = "all"
+    """Look everywhere, or near the place that is being written, or near one predicted (Luong et al., 2015)."""
+    reach: Size = 10
+    """The places of a window on either side of its centre."""
+
+
+class Reading(Attending):
+    """An attention with one set of weights for all that is read."""
+
     values: Count = 0
     """The width of learned values v(m), read instead of the memory (key-value attention); 0: the memory itself."""
 
 
-class DotAttention(Attending):
+class DotAttention(Reading):
     """q . m: query and memory meet as they are, so their widths must be equal (Luong et al., 2015)."""
 
     kind: Literal["dot"] = "dot"
 
 
-class ScaledDotAttention(Attending):
+class ScaledDotAttention(Reading):
     """(W q) . (U m) / sqrt(width): the score of the Transformer, with one head (Vaswani et al., 2017)."""
 
     kind: Literal["scaled_dot"] = "scaled_dot"
@@ -131,13 +140,13 @@ class ScaledDotAttention(Attending):
     """The width in which query and memory meet."""
 
 
-class BilinearAttention(Attending):
+class BilinearAttention(Reading):
     """q . W m: "general" in Luong et al. (2015)."""
 
     kind: Literal["bilinear"] = "bilinear"
 
 
-class AdditiveAttention(Attending):
+class AdditiveAttention(Reading):
     """v . tanh(W q + U m) (Bahdanau et al., 2015)."""
 
     kind: Literal["additive"] = "additive"
@@ -145,7 +154,7 @@ class AdditiveAttention(Attending):
     """The width in which query and memory meet."""
 
 
-class CosineAttention(Attending):
+class CosineAttention(Reading):
     """s cos(W q, U m): only the direction counts; the sharpness s is learned (Graves et al., 2014)."""
 
     kind: Literal["cosine"] = "cosine"
@@ -153,73 +162,152 @@ class CosineAttention(Attending):
     """The width in which query and memory meet."""
 
 
-Scoring = DotAttention | ScaledDotAttention | BilinearAttention | AdditiveAttention | CosineAttention
+class LocationAttention(Reading):
+    """v . tanh(W q + U m + L (F * a)): filters over the last weights a tell where one was (Chorowski et al., 2015)."""
+
+    kind: Literal["location"] = "location"
+    width: Size = 256
+    """The width in which query, memory and filters meet."""
+    filters: Size = 10
+    """The filters over the last weights."""
+    span: Size = 15
+    """The places that a filter sees: an odd number, its own place in the middle."""
+
+    @model_validator(mode="after")
+    def has_a_middle(self) -> "LocationAttention":
+        if self.span % 2 == 0:
+            raise ValueError(f"a filter over {self.span} places has no middle: take {self.span + 1}")
+        return self
+
+
+class MultiHeadAttention(Attending):
+    """Scaled dot products side by side, each head with its own keys and values (Vaswani et al., 2017)."""
+
+    kind: Literal["multi_head"] = "multi_head"
+    width: Size = 256
+    """The width in which query and memory meet, and of what is read: all heads together."""
+    heads: Size = 4
+    """Attentions side by side, each with its share of the width."""
+
+    @model_validator(mode="after")
+    def heads_divide_the_width(self) -> "MultiHeadAttention":
+        refuse_uneven_heads(self.width, self.heads)
+        return self
+
+
+def refuse_uneven_heads(width: int, heads: int) -> None:
+    if width % heads:
+        raise ValueError(f"width {width} cannot be shared among {heads} heads: choose a divisor")
+
+
+Scoring = (
+    DotAttention
+    | ScaledDotAttention
+    | BilinearAttention
+    | AdditiveAttention
+    | CosineAttention
+    | LocationAttention
+    | MultiHeadAttention
+)
 Attention = Annotated[NoAttention | Scoring, Field(discriminator="kind")]
 CellName = Literal["elman", "lstm", "gru", "peephole", "full_peephole", "coupled", "orthogonal"]
 
 
-class RecurrentEncoder(Table):
-    """Reads from the left, or from both ends, and leaves a state at every place."""
+class RecurrentStack(Table):
+    """What both recurrent halves can choose."""
 
     kind: Literal["recurrent"] = "recurrent"
     cell: CellName = "lstm"
     """The recurrent step: `lstm` and `gru` for quality, the others to compare them with."""
     width: Size = 256
-    """The width of one direction."""
+    """The width of the state, in a direction."""
     layers: Size = 1
-    """Cells on top of each other, a direction."""
-    directions: Literal[1, 2] = 2
-    """Read from the left only, or from both ends."""
-    merge: Literal["concat", "mean", "sum", "project"] = "concat"
-    """How two directions become one: side by side (twice the width), their mean or sum, or a learned projection."""
+    """Cells on top of each other, in a direction."""
+    widths: list[Size] = []
+    """A width for each layer, from the first, instead of one `width` for all."""
     embedding: Size = 256
     """The width of a word's vector."""
     residual: bool = False
     """From the second layer on, add what a layer reads to what it leaves (Wu et al., 2016)."""
+    dropout: Share = 0.2
+    """On embeddings, between layers and on what is handed on."""
+    dropout_through_time: bool = False
+    """The same numbers are dropped at every place of a sentence (Gal & Ghahramani, 2016)."""
+
+    @property
+    def layer_widths(self) -> list[int]:
+        return self.widths or [self.width] * self.layers
+
+    @model_validator(mode="after")
+    def layers_fit(self) -> Self:
+        if self.widths and len(self.widths) != self.layers:
+            raise ValueError(f"widths names {len(self.widths)} layers, and layers is {self.layers}: make them equal")
+        if self.residual and len(set(self.layer_widths)) > 1:
+            raise ValueError("residual = true adds a layer's input to its output, so all widths must be equal")
+        return self
+
+
+class RecurrentEncoder(RecurrentStack):
+    """Reads from the left, or from both ends, and leaves a state at every place."""
+
+    directions: Literal[1, 2] = 2
+    """Read from the left only, or from both ends."""
+    merge: Literal["concat", "mean", "sum", "project"] = "concat"
+    """How two directions become one: side by side (twice the width), their mean or sum, or a learned projection."""
     reverse: bool = False
     """Read the source from its end (Sutskever et al., 2014)."""
     summary: Literal["last", "mean", "max", "attention"] = "last"
     """One vector for all: the last state, the mean or the maximum of all places, or what a learned query reads."""
-    dropout: Share = 0.2
-    """On embeddings, between layers and on the memory."""
-    dropout_through_time: bool = False
-    """The same numbers are dropped at every place of a sentence (Gal & Ghahramani, 2016)."""
+
+    @property
+    def joined_widths(self) -> list[int]:
+        """The width of what each layer leaves at every place."""
+        beside = self.directions if self.merge == "concat" else 1
+        return [width * beside for width in self.layer_widths]
 
 
-class RecurrentDecoder(Table):
+class RecurrentDecoder(RecurrentStack):
     """Writes word by word from a state, looking at the memory through its attention."""
 
-    kind: Literal["recurrent"] = "recurrent"
-    cell: CellName = "lstm"
-    """The recurrent step: `lstm` and `gru` for quality, the others to compare them with."""
     width: Size = 512
-    """The width of its state."""
-    layers: Size = 1
-    """Cells on top of each other."""
-    embedding: Size = 256
-    """The width of a word's vector."""
-    dropout: Share = 0.2
-    """On embeddings, between layers and on the read-out."""
+    """The width of the state."""
     attention: Attention = AdditiveAttention()
     """How the decoder looks at the memory."""
     query: Literal["current", "previous"] = "current"
     """Which state asks: the one just computed (Luong et al., 2015) or the one before (Bahdanau et al., 2015)."""
     input_feeding: bool = True
     """What was read is part of the next input. Without it all places train at once in fused kernels."""
+    layer_feeding: bool = False
+    """The first layer's state asks, and what was read is part of the input of all layers above (Wu et al., 2016)."""
+    readout_feeding: bool = True
+    """What was read is part of the read-out, beside the state."""
     bridge: Literal["transform", "copy", "zero"] = "transform"
     """The first state: a learned function of the encoder's summary, its last states as they are, or zero."""
     summary_every_step: bool = False
     """The encoder's summary is part of every input (Kalchbrenner & Blunsom, 2013; Cho et al., 2014)."""
 
     @model_validator(mode="after")
-    def sees_the_input(self) -> "RecurrentDecoder":
-        if isinstance(self.attention, NoAttention) and self.bridge == "zero" and not self.summary_every_step:
+    def sees_the_input(self) -> Self:
+        attends = not isinstance(self.attention, NoAttention)
+        if not attends and self.bridge == "zero" and not self.summary_every_step:
             raise ValueError('bridge = "zero" without attention shows the decoder nothing of the input: change one')
+        if attends and not (self.input_feeding or self.layer_feeding or self.readout_feeding):
+            raise ValueError(
+                "what attention reads goes nowhere: set input_feeding, layer_feeding or readout_feeding to true"
+            )
+        if self.layer_feeding and (not attends or self.layers == 1):
+            missing = "an attention" if self.layers > 1 else "a second layer"
+            raise ValueError(f"layer_feeding = true needs {missing}: add it, or leave this key false")
         return self
 
     @property
     def reads_the_summary(self) -> bool:
         return self.bridge == "transform" or self.summary_every_step
+
+    @property
+    def query_width(self) -> int:
+        """The width of the state that asks."""
+        return self.layer_widths[0 if self.layer_feeding else -1]
 
 
 class TransformerStack(Table):
@@ -251,8 +339,7 @@ class TransformerStack(Table):
 
     @model_validator(mode="after")
     def heads_divide_the_width(self) -> "TransformerStack":
-        if self.width % self.heads:
-            raise ValueError(f"width {self.width} cannot be shared among {self.heads} heads: choose a divisor")
+        refuse_uneven_heads(self.width, self.heads)
         if self.positions == "rotary" and (self.width // self.heads) % 2:
             raise ValueError(
                 f"rotary positions turn pairs of numbers, and {self.width // self.heads} a head is odd: change it"
@@ -271,9 +358,12 @@ def embedding_width(half: RecurrentEncoder | RecurrentDecoder | TransformerStack
 
 def memory_width(encoder: RecurrentEncoder | TransformerStack) -> int:
     """The width of what this encoder leaves at every place."""
-    if isinstance(encoder, RecurrentEncoder) and encoder.merge == "concat":
-        return encoder.width * encoder.directions
-    return encoder.width
+    return encoder.joined_widths[-1] if isinstance(encoder, RecurrentEncoder) else encoder.width
+
+
+def output_width(decoder: RecurrentDecoder | TransformerStack) -> int:
+    """The width of what this decoder hands its head."""
+    return decoder.layer_widths[-1] if isinstance(decoder, RecurrentDecoder) else decoder.width
 
 
 class Seq2Seq(Table):
@@ -290,10 +380,9 @@ class Seq2Seq(Table):
     @model_validator(mode="after")
     def widths_fit(self) -> "Seq2Seq":
         source, target = embedding_width(self.encoder), embedding_width(self.decoder)
-        if self.tie != "none" and target != self.decoder.width:
-            raise ValueError(
-                f'tie = "{self.tie}" needs equal model.decoder.embedding ({target}) and width ({self.decoder.width})'
-            )
+        output = output_width(self.decoder)
+        if self.tie != "none" and target != output:
+            raise ValueError(f'tie = "{self.tie}" needs equal model.decoder.embedding ({target}) and width ({output})')
         if self.tie == "all" and source != target:
             raise ValueError(f'tie = "all" needs equal embedding widths: the source has {source}, the target {target}')
         summary_is_read = isinstance(self.decoder, RecurrentDecoder) and self.decoder.reads_the_summary
@@ -303,18 +392,24 @@ class Seq2Seq(Table):
                 'leave it at "last", or take bridge = "transform" or summary_every_step = true'
             )
         if isinstance(self.decoder, RecurrentDecoder):
-            width, memory = self.decoder.width, memory_width(self.encoder)
-            if isinstance(self.decoder.attention, DotAttention) and width != memory:
+            self._refuse_unequal_widths(self.decoder)
+        return self
+
+    def _refuse_unequal_widths(self, decoder: RecurrentDecoder) -> None:
+        memory, asking = memory_width(self.encoder), decoder.query_width
+        if isinstance(decoder.attention, DotAttention) and asking != memory:
+            raise ValueError(
+                f"dot attention needs equal widths: model.decoder.width is {asking}, the memory's {memory}; "
+                'change one, or take attention.kind = "bilinear"'
+            )
+        left = self.encoder.joined_widths if isinstance(self.encoder, RecurrentEncoder) else [memory]
+        for layer, width in enumerate(decoder.layer_widths):
+            copied = left[min(layer, len(left) - 1)]
+            if decoder.bridge == "copy" and width != copied:
                 raise ValueError(
-                    f"dot attention needs equal widths: model.decoder.width is {width}, the memory's {memory}; "
-                    'change one, or take attention.kind = "bilinear"'
-                )
-            if self.decoder.bridge == "copy" and width != memory:
-                raise ValueError(
-                    f'bridge = "copy" needs equal widths: model.decoder.width is {width}, the memory\'s {memory}; '
+                    f'bridge = "copy" needs equal widths: model.decoder.width is {width}, the memory\'s {copied}; '
                     'change one, or take bridge = "transform"'
                 )
-        return self
 
 
 class Train(Table):

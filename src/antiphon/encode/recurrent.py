@@ -87,12 +87,11 @@ class Recurrent(nn.Module):
         turn = _turner(mask_BS, lengths_B)
         x, lasts = turn(words_BSD) if self.reverse else words_BSD, []
         for layer in self.layers:
-            x, end_BM, last = layer(self.dropout(x), lengths_B, turn, self.carry)
+            x, end, last = layer(self.dropout(x), lengths_B, turn, self.carry)
             lasts.append(last)
         states_BSM = self.dropout(turn(x) if self.reverse else x)
-        summary_BM = end_BM if self.pool is None else self.pool(states_BSM, mask_BS)
-        carried = tuple(torch.stack(part, dim=1) for part in zip(*lasts, strict=True)) if self.carry else ()
-        return Memory(states_BSM, mask_BS, summary_BM, carried)
+        summary_BM = end if self.pool is None else self.pool(states_BSM, mask_BS)
+        return Memory(states_BSM, mask_BS, summary_BM, tuple(lasts) if self.carry else ())
 
 
 def _turner(mask_BS: Tensor, lengths_B: Tensor) -> Turn:

@@ -1,4 +1,9 @@
-"""Dropout from cheap bits: one random number serves four places."""
+"""Dropout from cheap bits: one random number serves four places.
+
+N rows · E width
+"""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -23,10 +28,26 @@ class Dropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or not self.rate:
             return x
-        shape = torch.Size((x.shape[0], 1, *x.shape[2:])) if self.through_time else x.shape
+        shape = torch.Size((x.shape[0], 1, x.shape[2])) if self.through_time and x.dim() == 3 else x.shape
+        return x * self._draw(x, shape)
+
+    def held(self) -> Callable[[Tensor], Tensor]:
+        """Dropout for one place after another: through time, the draw of the first serves them all."""
+        if not self.training or not self.rate or not self.through_time:
+            return self
+        drawn: list[Tensor] = []
+
+        def drop(x_NE: Tensor) -> Tensor:
+            if not drawn:
+                drawn.append(self._draw(x_NE, x_NE.shape))
+            return x_NE * drawn[0]
+
+        return drop
+
+    def _draw(self, x: Tensor, shape: torch.Size) -> Tensor:
         if x.device.type != "cpu":
-            return x * F.dropout(x.new_ones(shape), self.rate)
-        return x * keep_scaled(shape, self.rate, x.dtype)
+            return F.dropout(x.new_ones(shape), self.rate)
+        return keep_scaled(shape, self.rate, x.dtype)
 
 
 def keep_scaled(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:

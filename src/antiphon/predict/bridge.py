@@ -1,12 +1,12 @@
 """Bridges: how a recurrent decoder begins from what the encoder left.
 
-B batch · M width of the memory · D width of the decoder · L layers
+B batch · M width of the memory
 """
 
 from typing import Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from antiphon.attend.memory import Memory
 from antiphon.layers.cells import Cell, CellState
@@ -43,15 +43,12 @@ class Copy(nn.Module):
         self.parts = [cell.parts for cell in cells]
 
     def forward(self, memory: Memory) -> tuple[CellState, ...]:
-        last = memory.last or (memory.summary_BM.unsqueeze(1),)
+        last = memory.last or ((memory.summary_BM,),)
+        copied = [last[min(layer, len(last) - 1)] for layer in range(len(self.parts))]
         return tuple(
-            tuple(_part(last, part)[:, min(layer, last[0].shape[1] - 1)] for part in range(parts))
-            for layer, parts in enumerate(self.parts)
+            tuple(state[part if part < len(state) else 0] for part in range(parts))
+            for state, parts in zip(copied, self.parts, strict=True)
         )
-
-
-def _part(last: tuple[Tensor, ...], part: int) -> Tensor:
-    return last[part] if part < len(last) else last[0]
 
 
 class Zero(nn.Module):

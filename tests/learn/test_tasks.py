@@ -12,7 +12,7 @@ LETTERS = "abcdefghij"
 TASKS = {"copy": lambda word: word, "reverse": lambda word: word[::-1], "sort": lambda word: "".join(sorted(word))}
 COMMON = [
     'data.source.tokenizer={kind="characters"}', 'data.target.tokenizer={kind="characters"}', "train.warmup=100",
-    "train.label_smoothing=0.0", "train.self_check=false", "train.save_every=1000", "search.beam=1",
+    "train.schedule=cosine", "train.label_smoothing=0.0", "train.self_check=false", "train.save_every=1000", "search.beam=1",
 ]  # fmt: skip
 RECURRENT = [
     'model.encoder={kind="recurrent", cell="gru", width=48, embedding=24, dropout=0.0}',

@@ -140,11 +140,15 @@ def html_page(pictures: Sequence[Picture], title: str, intro: str) -> str:
         style += f"#heatmap-{number} {{ max-width: {width * 5 // 4}px; min-width: {width * 4 // 5}px; }}\n"
         articles.append(
             article.substitute(
+                kind="heatmap",
                 number=number,
+                name="Heat map",
                 title=escaped(picture.title or f"Picture {number}"),
                 facts=_facts(picture),
                 viewbox=f"0 0 {width} {height}",
                 drawing=drawing,
+                open="",
+                caption="Rows are the answer, columns the source.",
                 table=_table(picture),
             )
         )

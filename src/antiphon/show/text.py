@@ -56,3 +56,12 @@ def cut(cells: Sequence[str], room: int) -> str:
     if not ends or ends[-1] <= room:
         return "".join(cells)
     return "".join(cell for cell, end in zip(cells, ends, strict=True) if end < room) + "…"
+
+
+def cut_middle(cells: Sequence[str], room: int) -> str:
+    """Beginning and end, where there is no room for all: names of one family often differ in their ends only."""
+    if width_of(cells) <= room:
+        return "".join(cells)
+    ends = accumulate(width_of(cell) for cell in reversed(cells))
+    kept = sum(end <= room // 2 for end in ends)
+    return cut(cells, room - room // 2) + "".join(cells[len(cells) - kept :])

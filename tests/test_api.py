@@ -76,6 +76,23 @@ def test_pairs_may_come_one_by_one(model):
     assert model.evaluate(iter(pairs)) == model.evaluate(pairs)
 
 
+def test_a_model_is_compared_with_answers(model):
+    pairs = [("one two", "zwei eins"), ("two one six", "sechs eins zwei"), ("one", "eins")]
+    answers = ["zwei eins", "", "eins"]
+    found = antiphon.compare({"model": model, "file": answers}, iter(pairs), metric="exact_match", bins=[2], beam=2)
+    assert [system.name for system in found.systems] == ["model", "file"]
+    assert [score.value for score in found.systems[1].by_length] == [100.0, 0.0]
+    assert found.systems[0].overall == next(
+        score for score in model.evaluate(pairs, search=model.search({"beam": 2})) if score.name == "exact match"
+    )
+
+
+def test_a_path_is_no_system(model):
+    with pytest.raises(AntiphonError) as caught:
+        antiphon.compare({"a": "runs/a"}, [("one", "eins")])
+    assert str(caught.value) == "compare: a is a text, 'runs/a'. Give a model, antiphon.load(...), or answers."
+
+
 def test_a_picture_of_where_it_looked(model):
     picture = model.show("one two", expected="zwei eins")
     assert picture.source == ["one", "two", "</s>"]
@@ -96,7 +113,7 @@ def test_training_from_python_and_going_on(tmp_path):
 
 
 def test_the_package_shows_what_it_promises():
-    assert {antiphon.AntiphonError, antiphon.Model, antiphon.load, antiphon.train}
+    assert {antiphon.AntiphonError, antiphon.Model, antiphon.compare, antiphon.load, antiphon.train}
     with pytest.raises(AttributeError, match="module 'antiphon' has no attribute 'nonsense'"):
         _ = antiphon.nonsense
 

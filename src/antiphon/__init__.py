@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from antiphon.api import Model, load, train
+    from antiphon.api import Model, compare, load, train
     from antiphon.errors import AntiphonError
 
-__all__ = ["AntiphonError", "Model", "load", "train"]
+__all__ = ["AntiphonError", "Model", "compare", "load", "train"]
 
 
 def __getattr__(name: str) -> Any:

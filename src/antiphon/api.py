@@ -14,7 +14,8 @@ from antiphon.config.schema import Search
 from antiphon.config.toml import load_run, with_search
 from antiphon.data.store import PairStore
 from antiphon.errors import AntiphonError
-from antiphon.evaluate import metrics
+from antiphon.evaluate import lengths, metrics
+from antiphon.evaluate.lengths import Comparison
 from antiphon.evaluate.metrics import Score
 from antiphon.pipeline import Answer, Pipeline
 from antiphon.show.heatmap import Picture
@@ -110,6 +111,34 @@ def load(folder: str | Path) -> Model:
     """The model in a folder that `train` wrote; a damaged or foreign folder is refused."""
     loaded = load_folder(Path(folder))
     return Model(Pipeline(loaded.model, loaded.source, loaded.target, loaded.run), loaded.report)
+
+
+def compare(
+    systems: Mapping[str, Model | Sequence[str]],
+    pairs: Iterable[tuple[str, str]],
+    *,
+    metric: lengths.Metric = "bleu",
+    bins: Sequence[int] | None = None,
+    beam: int | None = None,
+    tokenize: metrics.Tokens = "13a",
+    lowercase: bool = False,
+) -> Comparison:
+    """Systems on the same pairs, in all and by source length: a model each, or its answers in the order of the pairs.
+
+    `bins` are the longest lengths of all bins but the last; absent, bins of about as many pairs each.
+    """
+    pairs = list(pairs)
+    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    measured = lengths.measure(sources, bins)
+    answers: dict[str, Sequence[str]] = {}
+    for name, system in systems.items():
+        if isinstance(system, str):
+            raise AntiphonError(f"compare: {name} is a text, {system!r}. Give a model, antiphon.load(...), or answers.")
+        if isinstance(system, Model):
+            found = system.pipeline.answer(sources, system.search({"beam": beam}))
+            system = [best.text for best, *_ in found]
+        answers[name] = system
+    return lengths.compare(answers, targets, measured, metric, tokenize, lowercase)
 
 
 def train(

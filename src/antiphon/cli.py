@@ -260,6 +260,47 @@ def evaluate(
 
 
 @app.command
+def compare(
+    *paths: str,
+    target: str | None = None,
+    metric: Literal["bleu", "exact_match"] = "bleu",
+    bins: str | None = None,
+    beam: Number = None,
+    tokenize: Literal["13a", "none", "intl", "char", "zh"] = "13a",
+    lowercase: Flag = False,
+    out: Path | None = None,
+    json: Flag = False,
+) -> None:
+    """Score several systems on the same test pairs, in all and by source length.
+
+    Parameters
+    ----------
+    paths
+        The systems, then the test: antiphon compare A B TEST. A system is a model folder or a file of answers, line N
+        for line N of TEST. TEST is TSV, JSONL, or sources with --target. Files may be .gz.
+    target
+        The line-aligned targets of TEST.
+    metric
+        BLEU, or the share of answers that equal their target.
+    bins
+        The longest source of each bin but the last, such as 10,15,20; absent, bins of about as many pairs each.
+    beam
+        Hypotheses that are kept, for every model; absent, as each model's own [search] says.
+    tokenize
+        BLEU's tokenisation: none for text that is tokenised already.
+    lowercase
+        Compare without regard to case.
+    out
+        Also write a picture (.svg), or a self-contained page with picture and table (.html).
+    json
+        Print one JSON object instead of a table.
+    """
+    from antiphon.commands.compare import run_compare
+
+    run_compare(paths, target, metric, bins, beam, tokenize, lowercase, out, json)
+
+
+@app.command
 def show(model: Path, text: str, *, out: Path | None = None) -> None:
     """Draw where a model looked while it answered one text.
 

@@ -72,7 +72,7 @@ class Pipeline:
         """
         search = search or self.run.search
         encoded = [self.source.encode(text) for text in texts]
-        self._refuse_too_long(encoded, search, first)
+        self._refuse_too_long(encoded, search, [f"line {first + n}" for n in range(1, len(texts) + 1)])
         asked = [n for n, symbols in enumerate(encoded) if symbols]
         answers: list[list[Answer]] = [[EMPTY] for _ in texts]
         done = len(texts) - len(asked)
@@ -135,12 +135,16 @@ class Pipeline:
             limit = min(limit, int(search.max_ratio * source_length) + 10)
         return min(limit, _seats(self.run.model.decoder) or limit)
 
-    def _refuse_too_long(self, encoded: Sequence[Sequence[int]], search: Search, first: int) -> None:
+    def refuse_too_long(self, texts: Sequence[str], search: Search, places: Sequence[str]) -> None:
+        """Before any of them is answered; `places` names each text, as file:line."""
+        self._refuse_too_long([self.source.encode(text) for text in texts], search, places)
+
+    def _refuse_too_long(self, encoded: Sequence[Sequence[int]], search: Search, places: Sequence[str]) -> None:
         longest = min(search.max_source, (_seats(self.run.model.encoder) or search.max_source + 1) - 1)
-        for number, symbols in enumerate(encoded, start=first + 1):
+        for place, symbols in zip(places, encoded, strict=True):
             if len(symbols) > longest:
                 raise AntiphonError(
-                    f"line {number}: {len(symbols):,} symbols, and this model reads at most {longest:,}. "
+                    f"{place}: {len(symbols):,} symbols, and this model reads at most {longest:,}. "
                     "Split the text, or raise search.max_source where memory allows."
                 )
 

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from antiphon.show.heatmap import Picture, html_page, legible, strength, svg, terminal
+from antiphon.show.heatmap import Picture, html_page, strength, svg, terminal
 
 ATTACK = "</title></style><script>alert(1)</script><img src=x onerror=alert(1)>\"' onload='alert(1)&#60;"
 
@@ -221,7 +221,3 @@ def test_texts_are_isolated_from_their_surroundings() -> None:
     page = html_page([Picture(["א"], ["ב"], [[1.0]], "ג", text="ד", answer="ה", expected="ו")], "ז", "ח")
     for text in "אבגדהוזח":
         assert f"<bdi>{text}</bdi>" in page
-
-
-def test_legible_shows_what_would_steer() -> None:
-    assert legible("a\x1b[0m\n\x7f\u202e\u200f é") == "a␛[0m␊◌◌\u200f é"

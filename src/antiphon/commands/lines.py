@@ -31,6 +31,12 @@ def in_colour(console: Console) -> bool:
     return console.color_system is not None and not console.no_color
 
 
+def refuse_ending(out: Path | None) -> None:
+    """Before any work: a picture whose name does not say what it is."""
+    if out is not None and out.suffix not in (".html", ".svg"):
+        raise AntiphonError(f"--out {out}: cannot tell what to write. End it in .html or .svg.")
+
+
 def read_inputs(file: Path | None) -> Iterator[str]:
     """The lines of a file or of standard input, without their ends; a byte-order mark is no character."""
     name = "standard input" if file is None else str(file)

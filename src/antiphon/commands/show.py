@@ -3,16 +3,14 @@
 from pathlib import Path
 
 from antiphon.api import load
-from antiphon.commands.lines import in_colour, terminal
-from antiphon.errors import AntiphonError
+from antiphon.commands.lines import in_colour, refuse_ending, terminal
 from antiphon.files import write_text
 from antiphon.show.heatmap import html_page, svg
 from antiphon.show.heatmap import terminal as draw
 
 
 def run_show(folder: Path, text: str, out: Path | None) -> None:
-    if out is not None and out.suffix not in (".html", ".svg"):
-        raise AntiphonError(f"--out {out}: cannot tell what to write. End it in .html or .svg.")
+    refuse_ending(out)
     picture = load(folder).show(text)
     console = terminal()
     console.file.write(draw(picture, min(console.width, 120), in_colour(console)) + "\n")

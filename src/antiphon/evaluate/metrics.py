@@ -33,14 +33,19 @@ def bleu(
     lowercase: bool = False,
     max_order: int = 4,
     smooth: Literal["exp", "floor", "add-k", "none"] = "exp",
+    warn: bool = True,
 ) -> Score:
-    """Shared n-grams up to max_order, times a penalty for brevity (Papineni et al., 2002; Post, 2018)."""
+    """Shared n-grams up to max_order, times a penalty for brevity (Papineni et al., 2002; Post, 2018).
+
+    `warn` lets sacrebleu say that the answers look tokenised already.
+    """
     if tokenize not in get_args(Tokens):
         known = ", ".join(get_args(Tokens))
         raise AntiphonError(f"bleu.tokenize: no such choice as {tokenize!r}. Known: {known}.")
     streams = _streams(answers, references)
     # Forced where the text is tokenised already: that is what sacrebleu would warn of.
-    metric = BLEU(lowercase, tokenize == "none", tokenize, smooth, max_ngram_order=max_order)
+    forced = tokenize == "none" or not warn
+    metric = BLEU(lowercase, forced, tokenize, smooth, max_ngram_order=max_order)
     result = metric.corpus_score(answers, streams)
     # sacrebleu's own signature does not say how long the n-grams are.
     name = "BLEU" if max_order == 4 else f"BLEU-{max_order}"

@@ -3,26 +3,21 @@
 T symbols of the answer · S symbols of the source
 """
 
-import base64
-import hashlib
 import math
-import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
-from importlib.resources import files
-from itertools import accumulate
 from string import Template
 
 import numpy as np
 from numpy.typing import NDArray
 
+from antiphon.show.page import html_file, read_part, svg_file
+from antiphon.show.text import GROUND, cells_of, cut, escaped, is_space, legible, steady, width_of
+
 SHADES = "·░▒▓█"
 # From near black to yellow, ever lighter: the picture has its own ground and reads the same on any terminal.
 COLOURS = (234, 54, 61, 31, 37, 78, 148, 226)
-GROUND = "\N{DOTTED CIRCLE}"
-_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 CELL = 26  # pixels
 EMPTY = "nothing to draw: the source or the answer is empty"
 
@@ -54,24 +49,24 @@ def strength(weight: float) -> float:
 def terminal(picture: Picture, width: int, colour: bool) -> str:
     """The heat map in characters, no line wider than `width` (20 at the least); a long source goes on in panels."""
     width = max(width, 20)
-    lines = [_cut(legible(picture.title), width)] if picture.title else []
+    lines = [cut(legible(picture.title), width)] if picture.title else []
     if not picture.source or not picture.target:
-        return "\n".join([*lines, _cut(EMPTY, width)])
-    columns, rows = [_cells(piece) for piece in picture.source], [_cells(piece) for piece in picture.target]
-    gutter = min(max(_width(row) for row in rows), width // 4)
+        return "\n".join([*lines, cut(EMPTY, width)])
+    columns, rows = [cells_of(piece) for piece in picture.source], [cells_of(piece) for piece in picture.target]
+    gutter = min(max(width_of(row) for row in rows), width // 4)
     room = width - gutter - 1
-    wide = any(_width([cell]) > 1 for cells in columns for cell in cells)
+    wide = any(width_of([cell]) > 1 for cells in columns for cell in cells)
     step = 2 if wide or 2 * len(columns) <= room else 1
     panel = room // step
     for start in range(0, len(columns), panel):
         end = min(start + panel, len(columns))
         part = f" ({start + 1}-{end} of {len(columns)})" if len(columns) > panel else ""
-        lines.append(_cut(f"source across{part}, answer down", width))
+        lines.append(cut(f"source across{part}, answer down", width))
         lines += [" " * (gutter + 1) + line for line in _headings(columns[start:end], step)]
         for cells, weights_S in zip(rows, picture.weights_TS, strict=True):
-            label = _cut(cells, gutter)
+            label = cut(cells, gutter)
             shades = "".join(_shade(weight, step, colour) for weight in weights_S[start:end])
-            lines.append(" " * (gutter - _width(label)) + _steady(label) + " " + shades.rstrip())
+            lines.append(" " * (gutter - width_of(label)) + steady(label) + " " + shades.rstrip())
     return "\n".join([*lines, _key(width, colour)])
 
 
@@ -82,7 +77,7 @@ def _headings(columns: Sequence[list[str]], step: int) -> list[str]:
     lines = []
     for level in range(height):
         places = [cells[level - height + len(cells)] if level >= height - len(cells) else " " for cells in columns]
-        lines.append("".join(_steady(cell) + " " * (step - _width([cell])) for cell in places).rstrip())
+        lines.append("".join(steady(cell) + " " * (step - width_of([cell])) for cell in places).rstrip())
     return lines
 
 
@@ -96,22 +91,13 @@ def _shade(weight: float, step: int, colour: bool) -> str:
 
 def _key(width: int, colour: bool) -> str:
     if not colour:
-        return _cut("· less than 4 %  ░ 4 %  ▒ 16 %  ▓ 36 %  █ 64 % or more", width)
+        return cut("· less than 4 %  ░ 4 %  ▒ 16 %  ▓ 36 %  █ 64 % or more", width)
     return "0 " + "".join(_shade((level / len(COLOURS)) ** 2, 1, True) for level in range(len(COLOURS))) + " 1"
 
 
 def svg(picture: Picture) -> str:
     """The heat map as one SVG file that needs nothing else, for light and dark surroundings."""
-    drawing, width, height = _drawing(picture)
-    above = 30 if picture.title else 0
-    width = max(width, 16 + 10 * _width(legible(picture.title)))
-    size = f'width="{width}" height="{height + above}"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="heatmap" direction="ltr" {size}'
-        f' viewBox="0 {-above} {width} {height + above}" role="img" aria-label="{_escape(picture.title)}">'
-        f'<style>{_file("heatmap.css")}</style><rect class="paper" y="{-above}" {size}/>'
-        f'<text class="title" x="8" y="-8">{_escape(picture.title)}</text>{drawing}</svg>'
-    )
+    return svg_file("heatmap", picture.title, *_drawing(picture))
 
 
 def _drawing(picture: Picture) -> tuple[str, int, int]:
@@ -119,8 +105,8 @@ def _drawing(picture: Picture) -> tuple[str, int, int]:
     if not picture.source or not picture.target:
         return f'<text class="axis" x="8" y="24">{EMPTY}</text>', 400, 40
     columns, rows = [_label(piece) for piece in picture.source], [_label(piece) for piece in picture.target]
-    longest = max(_width(column) for column in columns)
-    left = 36 + 10 * max(_width(row) for row in rows)
+    longest = max(width_of(column) for column in columns)
+    left = 36 + 10 * max(width_of(row) for row in rows)
     top = 50 if longest <= 2 else 34 + 9 * longest
     middle = top + CELL * len(rows) // 2
     parts = [
@@ -131,15 +117,15 @@ def _drawing(picture: Picture) -> tuple[str, int, int]:
         x = left + CELL * s + CELL // 2
         turned = f'x="{8 - top}" y="{x + 5}" transform="rotate(-90)"'
         place = turned if longest > 2 else f'x="{x}" y="{top - 8}" text-anchor="middle"'
-        parts.append(f"<text {place}>{_escape(column)}</text>")
+        parts.append(f"<text {place}>{escaped(column)}</text>")
     for t, (row, weights_S) in enumerate(zip(rows, picture.weights_TS, strict=True)):
         y = top + CELL * t
-        parts.append(f'<g class="row"><text x="{left - 10}" y="{y + 18}" text-anchor="end">{_escape(row)}</text>')
+        parts.append(f'<g class="row"><text x="{left - 10}" y="{y + 18}" text-anchor="end">{escaped(row)}</text>')
         for s, (column, weight) in enumerate(zip(columns, weights_S, strict=True)):
             parts.append(
                 f'<rect class="cell" x="{left + CELL * s}" y="{y}" width="{CELL}" height="{CELL}"'
                 f' fill-opacity="{strength(weight):.3g}">'
-                f"<title>{weight:.3f}  answer {t + 1}: {_escape(row)}  source {s + 1}: {_escape(column)}</title></rect>"
+                f"<title>{weight:.3f}  answer {t + 1}: {escaped(row)}  source {s + 1}: {escaped(column)}</title></rect>"
             )
         parts.append("</g>")
     return "".join(parts), left + CELL * len(columns) + 8, top + CELL * len(rows) + 8
@@ -147,104 +133,50 @@ def _drawing(picture: Picture) -> tuple[str, int, int]:
 
 def html_page(pictures: Sequence[Picture], title: str, intro: str) -> str:
     """All pictures on one page that loads nothing from elsewhere; every text in it is shown, never obeyed."""
-    article, articles, style = Template(_file("picture.html")), [], _file("heatmap.css") + _file("page.css")
+    article, articles, style = Template(read_part("picture.html")), [], ""
     for number, picture in enumerate(pictures, start=1):
         drawing, width, height = _drawing(picture)
         # A picture shrinks with the window as long as its cells can be read; after that it scrolls.
         style += f"#heatmap-{number} {{ max-width: {width * 5 // 4}px; min-width: {width * 4 // 5}px; }}\n"
         articles.append(
             article.substitute(
+                kind="heatmap",
                 number=number,
-                title=_escape(picture.title or f"Picture {number}"),
+                name="Heat map",
+                title=escaped(picture.title or f"Picture {number}"),
                 facts=_facts(picture),
                 viewbox=f"0 0 {width} {height}",
                 drawing=drawing,
+                open="",
+                caption="Rows are the answer, columns the source.",
                 table=_table(picture),
             )
         )
-    return Template(_file("page.html")).substitute(
-        title=_escape(title),
-        intro=_escape(intro),
-        pictures="".join(articles),
-        style=style,
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-    )
+    return html_file("heatmap", title, intro, "".join(articles), style)
 
 
 def _facts(picture: Picture) -> str:
-    facts = f"<dt>Source</dt><dd><bdi>{_escape(picture.text)}</bdi></dd>"
-    facts += f'<dt>Answer</dt><dd class="answer"><bdi>{_escape(picture.answer)}</bdi>'
+    facts = f"<dt>Source</dt><dd><bdi>{escaped(picture.text)}</bdi></dd>"
+    facts += f'<dt>Answer</dt><dd class="answer"><bdi>{escaped(picture.answer)}</bdi>'
     if picture.expected is None:
         return facts + "</dd>"
     verdict, sign = ("right", "✓") if picture.answer == picture.expected else ("wrong", "✗")
     facts += f' <span class="verdict {verdict}">{sign} {verdict}</span></dd>'
-    return facts + f"<dt>Expected</dt><dd><bdi>{_escape(picture.expected)}</bdi></dd>"
+    return facts + f"<dt>Expected</dt><dd><bdi>{escaped(picture.expected)}</bdi></dd>"
 
 
 def _table(picture: Picture) -> str:
     """The rows of the table that says the same as the drawing, for those who do not see it."""
-    head = "".join(f'<th scope="col"><bdi>{_escape(_label(piece))}</bdi></th>' for piece in picture.source)
+    head = "".join(f'<th scope="col"><bdi>{escaped(_label(piece))}</bdi></th>' for piece in picture.source)
     rows = [f"<thead><tr><td></td>{head}</tr></thead>"]
     for piece, weights_S in zip(picture.target, picture.weights_TS, strict=True):
         cells = "".join(f"<td>{weight:.2f}</td>" for weight in weights_S)
-        rows.append(f'<tr><th scope="row"><bdi>{_escape(_label(piece))}</bdi></th>{cells}</tr>')
+        rows.append(f'<tr><th scope="row"><bdi>{escaped(_label(piece))}</bdi></th>{cells}</tr>')
     return "\n".join(rows)
 
 
 def _label(piece: str) -> str:
     """A piece for a browser, which shapes letters well but needs a ground for a mark and a sign for a space."""
-    shown = "".join("␣" if _is_space(char) else char for char in legible(piece)) or "∅"
+    shown = "".join("␣" if is_space(char) else char for char in legible(piece)) or "∅"
     ground = GROUND if unicodedata.category(shown[0]) in ("Mn", "Mc", "Me", "Cf") else ""
-    return _cut(ground + shown, 14)
-
-
-def _escape(text: str) -> str:
-    return escape(legible(text))
-
-
-def _file(name: str) -> str:
-    return files("antiphon.show").joinpath(name).read_text(encoding="utf-8")
-
-
-def legible(text: str) -> str:
-    """The text without characters that would steer a terminal, turn the reading order, or break XML."""
-    # The control characters below the space have pictures of their own in Unicode, in the same order.
-    return _STEERING.sub(lambda found: chr(0x2400 + ord(found[0])) if found[0] < " " else GROUND, text)
-
-
-def _cells(piece: str) -> list[str]:
-    """The piece in symbols of one or two columns each: nothing invisible, nothing whose width terminals dispute."""
-    cells: list[str] = []
-    for char in legible(piece):
-        kind = unicodedata.category(char)
-        if kind == "Mn" and not "\ufe00" <= char <= "\ufe0f":
-            cells[-1:] = [(cells[-1] if cells else GROUND) + char]
-        elif kind[0] == "M" or kind == "Cf" or "\u1160" <= char <= "\u11ff":
-            cells.append(GROUND)
-        else:
-            cells.append("␣" if _is_space(char) else char)
-    return cells or ["∅"]
-
-
-def _is_space(char: str) -> bool:
-    return char == "▁" or unicodedata.category(char)[0] == "Z"  # the former is sentencepiece's
-
-
-def _width(cells: Sequence[str]) -> int:
-    """Columns on a terminal; marks, joined to a character before them, take none."""
-    chars = (char for cell in cells for char in cell if unicodedata.category(char) not in ("Mn", "Me", "Cf"))
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in chars)
-
-
-def _steady(label: str) -> str:
-    """Between left-to-right marks, so that a terminal that knows Hebrew and Arabic does not turn the columns round."""
-    turns = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in label)
-    return f"\u200e{label}\u200e" if turns else label
-
-
-def _cut(cells: Sequence[str], room: int) -> str:
-    """As many cells as there is room for; an ellipsis stands for the rest."""
-    ends = list(accumulate(_width(cell) for cell in cells))
-    if not ends or ends[-1] <= room:
-        return "".join(cells)
-    return "".join(cell for cell, end in zip(cells, ends, strict=True) if end < room) + "…"
+    return cut(ground + shown, 14)

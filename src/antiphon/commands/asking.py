@@ -1,0 +1,75 @@
+"""What `evaluate` and `compare` share: the test that is asked, and a bar while a model answers."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.progress import BarColumn, Progress, TextColumn
+
+from antiphon.commands.lines import say, terminal
+from antiphon.data.corpus import Pair, read_rows
+from antiphon.errors import AntiphonError
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A test file: the pairs that can be scored, and how many of its lines cannot, by reason."""
+
+    file: str
+    pairs: list[Pair]
+    numbers: list[int]  # the line of each pair, from 0
+    lines: int
+    left_out: dict[str, int]
+
+    @property
+    def sources(self) -> list[str]:
+        return [pair.source for pair in self.pairs]
+
+    @property
+    def targets(self) -> list[str]:
+        return [pair.target for pair in self.pairs]
+
+    @property
+    def places(self) -> list[str]:
+        return [pair.place for pair in self.pairs]
+
+    def say_left_out(self) -> None:
+        for fault, count in self.left_out.items():
+            say(f"{self.file}: {count:,} lines left out: {fault}")
+
+
+def read_test(test: str, target: str | None) -> Asked:
+    pairs: list[Pair] = []
+    numbers: list[int] = []
+    faults: Counter[str] = Counter()
+    lines = 0
+    try:
+        for row in read_rows([test], [target] if target else [], "TEST"):
+            if row.fault is None:
+                pairs.append(row.pair)
+                numbers.append(lines)
+            else:
+                faults[row.fault] += 1
+            lines += 1
+    except AntiphonError as error:  # which names the other file as a run file would
+        raise AntiphonError(str(error).replace("TEST_target", "--target")) from None
+    if not pairs:
+        raise AntiphonError(f"{test}: no pair in it can be scored ({lines:,} lines). Is it source TAB target?")
+    return Asked(test, pairs, numbers, lines, dict(faults))
+
+
+@contextmanager
+def progress(total: int, label: str, hidden: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, gone when all is answered; what it gives hears how many answers there are."""
+    console = terminal()
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:,.0f} of {task.total:,.0f} answered"),
+        console=console,
+        transient=True,
+        disable=hidden or not console.is_terminal,
+    ) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda done: bar.update(task, completed=done)

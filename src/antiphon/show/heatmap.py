@@ -3,20 +3,19 @@
 T symbols of the answer · S symbols of the source
 """
 
-import base64
-import hashlib
 import math
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.resources import files
 from itertools import accumulate
 from string import Template
 
 import numpy as np
 from numpy.typing import NDArray
+
+from antiphon.show.page import page, read
 
 SHADES = "·░▒▓█"
 # From near black to yellow, ever lighter: the picture has its own ground and reads the same on any terminal.
@@ -109,7 +108,7 @@ def svg(picture: Picture) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="heatmap" direction="ltr" {size}'
         f' viewBox="0 {-above} {width} {height + above}" role="img" aria-label="{_escape(picture.title)}">'
-        f'<style>{_file("heatmap.css")}</style><rect class="paper" y="{-above}" {size}/>'
+        f'<style>{read("heatmap.css")}</style><rect class="paper" y="{-above}" {size}/>'
         f'<text class="title" x="8" y="-8">{_escape(picture.title)}</text>{drawing}</svg>'
     )
 
@@ -147,7 +146,7 @@ def _drawing(picture: Picture) -> tuple[str, int, int]:
 
 def html_page(pictures: Sequence[Picture], title: str, intro: str) -> str:
     """All pictures on one page that loads nothing from elsewhere; every text in it is shown, never obeyed."""
-    article, articles, style = Template(_file("picture.html")), [], _file("heatmap.css") + _file("page.css")
+    article, articles, style = Template(read("picture.html")), [], read("heatmap.css")
     for number, picture in enumerate(pictures, start=1):
         drawing, width, height = _drawing(picture)
         # A picture shrinks with the window as long as its cells can be read; after that it scrolls.
@@ -162,13 +161,7 @@ def html_page(pictures: Sequence[Picture], title: str, intro: str) -> str:
                 table=_table(picture),
             )
         )
-    return Template(_file("page.html")).substitute(
-        title=_escape(title),
-        intro=_escape(intro),
-        pictures="".join(articles),
-        style=style,
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-    )
+    return page(_escape(title), _escape(intro), read("reading.html"), "".join(articles), style)
 
 
 def _facts(picture: Picture) -> str:
@@ -200,10 +193,6 @@ def _label(piece: str) -> str:
 
 def _escape(text: str) -> str:
     return escape(legible(text))
-
-
-def _file(name: str) -> str:
-    return files("antiphon.show").joinpath(name).read_text(encoding="utf-8")
 
 
 def legible(text: str) -> str:

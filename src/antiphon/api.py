@@ -18,7 +18,9 @@ from antiphon.evaluate import lengths, metrics
 from antiphon.evaluate.lengths import Comparison
 from antiphon.evaluate.metrics import Score
 from antiphon.pipeline import Answer, Pipeline
+from antiphon.show.chains import Gradients
 from antiphon.show.heatmap import Picture
+from antiphon.show.recurrence import read_chains
 from antiphon.store import load_folder
 
 
@@ -105,6 +107,13 @@ class Model:
         else:
             weights_TS = looked.weights_HTS[-1].mean(0).numpy()
         return Picture(looked.source, looked.target, weights_TS, answer.text, text, answer.text, expected)
+
+    def gradients(self, text: str, tell: Callable[[int, int], None] | None = None) -> Gradients:
+        """How far gradients reach in each recurrent layer, over this text and the model's own answer to it.
+
+        Ready to be drawn by `antiphon.show.gradients`; `tell` hears of the steps done, and of all.
+        """
+        return read_chains(self.pipeline, text, tell)
 
 
 def load(folder: str | Path) -> Model:

@@ -301,8 +301,8 @@ def compare(
 
 
 @app.command
-def show(model: Path, text: str, *, out: Path | None = None) -> None:
-    """Draw where a model looked while it answered one text.
+def show(model: Path, text: str, *, gradients: Flag = False, out: Path | None = None, json: Flag = False) -> None:
+    """Draw where a model looked while it answered one text, or how far gradients reach in its recurrent layers.
 
     Parameters
     ----------
@@ -310,12 +310,16 @@ def show(model: Path, text: str, *, out: Path | None = None) -> None:
         A model folder.
     text
         The input.
+    gradients
+        The norm of d h(T) / d h(t) in each recurrent layer: vanishes, stable or explodes.
     out
         Also write a self-contained page (.html) or a picture (.svg).
+    json
+        Print one JSON object with the numbers instead of a drawing.
     """
     from antiphon.commands.show import run_show
 
-    run_show(model, text, out)
+    run_show(model, text, out, gradients, json)
 
 
 @app.command

@@ -1,6 +1,7 @@
 """`antiphon show`: a picture in the terminal, as a page, as a drawing."""
 
 import io
+import json
 
 import pytest
 from rich.console import Console
@@ -49,5 +50,61 @@ def test_colour_is_for_those_who_want_it(trained, monkeypatch, no_color):
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, color_system="256", no_color=no_color, width=80)
     monkeypatch.setattr(show, "terminal", lambda: console)
-    show.run_show(trained, "six five", None)
+    show.run_show(trained, "six five", None, False, False)
     assert ("\x1b[" in file.getvalue()) is not no_color
+
+
+def test_the_attention_as_numbers(trained, antiphon, tmp_path):
+    ended = antiphon("show", trained, "six five", "--json", "--out", tmp_path / "x.svg")
+    content = json.loads(ended.out)
+    assert (content["text"], content["answer"]) == ("six five", "fünf sechs")
+    assert (content["source"], content["target"]) == (["six", "five", "</s>"], ["fünf", "sechs", "</s>"])
+    assert [sum(row) for row in content["weights"]] == pytest.approx([1, 1, 1])
+    assert (tmp_path / "x.svg").exists()
+
+
+def test_how_far_gradients_reach(trained, antiphon):
+    ended = antiphon("show", "--gradients", trained, "six five four three")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("chain ")
+    assert max(map(len, ended.out.splitlines())) <= 80
+    assert "encoder 1 →" in ended.out
+    assert "decoder 1" in ended.out
+
+
+@pytest.mark.parametrize(("name", "start"), [("x.html", "<!doctype html>"), ("x.svg", "<svg")])
+def test_a_file_of_gradients(trained, antiphon, tmp_path, name, start):
+    ended = antiphon("show", trained, "six <b>five</b>", "--gradients", "--out", tmp_path / name)
+    assert ended.out.endswith(f"Written: {tmp_path / name}\n")
+    content = (tmp_path / name).read_text(encoding="utf-8")
+    assert content.startswith(start)
+    assert "<b>five</b>" not in content
+
+
+def test_gradients_as_numbers(trained, antiphon):
+    ended = antiphon("show", "--gradients", "--json", trained, "six five")
+    content = json.loads(ended.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert content["answer"] == "fünf sechs"
+    first = content["chains"][0]
+    assert first["symbols"] == ["six", "five", "</s>"]
+    assert len(first["log10_norms"]) == 3
+    assert first["log10_norms"][-1] == 0
+    assert set(first) == {
+        "name", "cell", "symbols", "log10_norms", "factor", "steps_to_half", "steps_to_double", "verdict", "matrices",
+        "expected",
+    }  # fmt: skip
+
+
+def test_gradients_of_an_empty_text(trained, antiphon):
+    ended = antiphon("show", "--gradients", trained, "")
+    assert (ended.code, ended.out, ended.err) == (
+        2, "", "antiphon: gradients: the text is empty, and nothing passes through it. Give at least one symbol.\n",
+    )  # fmt: skip
+
+
+def test_a_bar_for_those_who_wait(trained, monkeypatch):
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=80)
+    monkeypatch.setattr(show, "terminal", lambda: console)
+    show.run_show(trained, "six five", None, True, False)
+    assert "steps back" in file.getvalue()

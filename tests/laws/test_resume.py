@@ -24,7 +24,11 @@ def digest(folder: Path) -> dict[str, object]:
         "weights": hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest(),
         "checkpoint": hashlib.sha256(content).hexdigest(),
         "progress": progress,
-        "losses": [(entry["step"], entry["loss"]) for entry in read_log(folder / LOG) if "loss" in entry],
+        "losses": [
+            (entry["step"], entry["loss"], entry["gradient_norm"], entry["clipped"])
+            for entry in read_log(folder / LOG)
+            if "loss" in entry
+        ],
     }
 
 

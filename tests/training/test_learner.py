@@ -72,6 +72,9 @@ def test_the_gradient_is_clipped_and_its_norm_told_as_it_was():
     clipped = torch.stack([part.grad.norm() for part in learner.model.parameters()]).norm()
     assert update.gradient_norm > 0.1
     assert clipped == pytest.approx(0.01, rel=1e-3)
+    assert update.clipped
+    assert not quiet(clip=100.0).learn(BATCHES, 0, 0).clipped
+    assert not quiet(clip=0.0).learn(BATCHES, 0, 0).clipped
 
 
 def test_only_matrices_decay():

@@ -6,7 +6,9 @@ import pytest
 from rich.console import Console
 
 from antiphon.errors import DiskError
-from antiphon.training.log import Log, clip, duration, read_log
+from antiphon.training.log import Log, clip, duration, gradient, read_log
+
+FELT = {"gradient_norm": 0.84, "clipped": 0.3}
 
 
 def a_console(terminal=False):
@@ -45,7 +47,7 @@ def test_without_a_terminal_there_is_no_colour_and_no_bar(tmp_path):
     console = a_console()
     with Log(tmp_path / "log.jsonl", console) as log:
         log.say("a [bold]text[/bold] as it is", "bold red")
-        log.advance(10, 1.5, 1000.0, 0.5, 60.0)
+        log.advance(10, 1.5, {}, 1000.0, 0.5, 60.0)
     assert console.file.getvalue() == "a [bold]text[/bold] as it is\n"
 
 
@@ -53,16 +55,40 @@ def test_a_line_now_and_then_stands_for_the_bar(tmp_path, monkeypatch):
     console = a_console()
     log = Log(tmp_path / "log.jsonl", console)
     log._last_line -= 31
-    log.advance(1200, 1.5, 12345.0, 0.5, 3700.0)
-    log.advance(1201, 1.5, 12345.0, 0.5, 3700.0)
-    assert console.file.getvalue() == "step 1,200  loss 1.500  12,345 tokens/s  1 h 01 min left\n"
+    log.advance(1200, 1.5, FELT, 12345.0, 0.5, 3700.0)
+    log.advance(1201, 1.5, FELT, 12345.0, 0.5, 3700.0)
+    assert console.file.getvalue() == (
+        "step 1,200  loss 1.500  norm 0.84, 30% clipped  12,345 tokens/s  1 h 01 min left\n"
+    )
+
+
+def test_a_line_that_would_be_too_long_is_without_the_gradient(tmp_path):
+    console = a_console()
+    log = Log(tmp_path / "log.jsonl", console)
+    log._last_line -= 31
+    log.advance(123456, 1.5, FELT, 12345.0, 0.5, 3700.0)
+    assert console.file.getvalue() == "step 123,456  loss 1.500  12,345 tokens/s  1 h 01 min left\n"
+
+
+def test_the_median_norm_and_the_share_that_was_clipped():
+    assert gradient([3.0, 0.5, 1.0, 9.0], 1.0) == {"gradient_norm": 2.0, "clipped": 0.5}
+    assert gradient([3.0], 0.0) == {"gradient_norm": 3.0, "clipped": 0.0}
+    assert gradient([], 1.0) == {}
 
 
 def test_a_terminal_gets_a_bar(tmp_path):
     console = a_console(terminal=True)
     with Log(tmp_path / "log.jsonl", console) as log:
-        log.advance(10, 1.5, 1000.0, 0.5, 60.0)
+        log.advance(10, 1.5, FELT, 1000.0, 0.5, 60.0)
     assert "step 10" in console.file.getvalue()
+    assert "norm" not in console.file.getvalue()
+
+
+def test_a_wide_terminal_has_room_for_the_gradient(tmp_path):
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with Log(tmp_path / "log.jsonl", console) as log:
+        log.advance(10, 1.5, FELT, 1000.0, 0.5, 60.0)
+    assert "norm 0.84, 30% clipped" in console.file.getvalue()
 
 
 def test_samples_are_shown_and_clipped(tmp_path):

@@ -83,6 +83,27 @@ def test_ten_in_a_row_stop_the_run_and_what_was_saved_stays(pairs, tmp_path, mon
     load_folder(tmp_path / "run")
 
 
+@pytest.mark.parametrize(("clip", "share"), [(1e-6, 1.0), (1e6, 0.0), (0.0, 0.0)])
+def test_the_gradient_and_its_clipping_are_logged(pairs, tmp_path, clip, share):
+    said = trained(a_run(pairs, f"train.clip={clip}"), tmp_path / "run")
+    entries = [entry for entry in read_log(tmp_path / "run" / "log.jsonl") if "loss" in entry]
+    assert [entry["clipped"] for entry in entries] == [share, share]
+    assert all(0 < entry["gradient_norm"] < 100 for entry in entries)
+    _, progress = load_newest(tmp_path / "run", said.split)
+    assert progress.clipped == 24 * share
+    assert len(progress.norms) == 10
+    assert f"{share:.0%} of the updates were clipped." in said
+    assert json.loads((tmp_path / "run" / "report.json").read_text("utf-8"))["clipped_updates"] >= 6 * share
+
+
+def test_a_gradient_that_was_skipped_is_not_counted(pairs, tmp_path, monkeypatch):
+    poison(monkeypatch, {1, 10}, math.inf)
+    trained(a_run(pairs, "train.clip=1e-6", "train.max_steps=12", "train.validate_every=12"), tmp_path / "run")
+    _, progress = load_newest(tmp_path / "run", [].append)
+    assert (progress.updates, progress.clipped) == (10, 10)
+    assert all(math.isfinite(norm) for norm in progress.norms)
+
+
 def test_patience_ends_a_run_that_no_longer_improves(pairs, tmp_path, monkeypatch):
     values = iter([0.5, 0.4, 0.6, 0.7, 0.1, 0.1, 0.1])
     monkeypatch.setattr(loop, "judge", lambda *a: loop.Judgement(next(values), {"loss": 1.0}, [], []))

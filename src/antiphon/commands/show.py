@@ -1,21 +1,78 @@
-"""`antiphon show`: where a model looked."""
+"""`antiphon show`: where a model looked, or how far its gradients reach."""
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from antiphon.api import load
-from antiphon.commands.lines import in_colour, refuse_ending, terminal
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from antiphon.api import Model, load
+from antiphon.commands.lines import in_colour, refuse_ending, say_json, terminal
 from antiphon.files import write_text
-from antiphon.show.heatmap import html_page, svg
-from antiphon.show.heatmap import terminal as draw
+from antiphon.show import gradients, heatmap
 
 
-def run_show(folder: Path, text: str, out: Path | None) -> None:
+@dataclass(frozen=True)
+class Drawn:
+    """One picture in every form it can take."""
+
+    lines: Callable[[int, bool], str]  # by width and colour
+    svg: Callable[[], str]
+    page: Callable[[str], str]  # with the name of the model
+    numbers: dict[str, Any]
+
+
+def run_show(folder: Path, text: str, out: Path | None, of_gradients: bool, as_json: bool) -> None:
     refuse_ending(out)
-    picture = load(folder).show(text)
-    console = terminal()
-    console.file.write(draw(picture, min(console.width, 120), in_colour(console)) + "\n")
+    model, console = load(folder), terminal()
+    drawn = _gradients(model, text, console, as_json) if of_gradients else _attention(model, text)
+    if as_json:
+        say_json(drawn.numbers)
+    else:
+        console.file.write(drawn.lines(min(console.width, 120), in_colour(console)) + "\n")
     if out is not None:
-        write_text(
-            out, svg(picture) if out.suffix == ".svg" else html_page([picture], "Attention", f"Model: {folder.name}")
-        )
-        console.print(f"Written: {out}", markup=False)
+        write_text(out, drawn.svg() if out.suffix == ".svg" else drawn.page(f"Model: {folder.name}"))
+        if not as_json:
+            console.print(f"Written: {out}", markup=False)
+
+
+def _attention(model: Model, text: str) -> Drawn:
+    picture = model.show(text)
+    numbers = {
+        "text": text, "answer": picture.answer, "source": picture.source, "target": picture.target,
+        "weights": np.asarray(picture.weights_TS).tolist(),
+    }  # fmt: skip
+    return Drawn(
+        lambda width, colour: heatmap.terminal(picture, width, colour),
+        lambda: heatmap.svg(picture),
+        lambda intro: heatmap.html_page([picture], "Attention", intro),
+        numbers,
+    )
+
+
+def _gradients(model: Model, text: str, console: Console, as_json: bool) -> Drawn:
+    hushed = as_json or not console.is_terminal
+    columns = BarColumn(), TextColumn("{task.completed:,.0f} of {task.total:,.0f} steps back")
+    with Progress(*columns, console=console, transient=True, disable=hushed) as bar:
+        task = bar.add_task("", visible=False)
+        found = model.gradients(text, lambda done, whole: bar.update(task, completed=done, total=whole, visible=True))
+    chains = [
+        {
+            "name": chain.name, "cell": chain.cell, "symbols": chain.symbols,
+            # JSON has no minus infinity, the logarithm of a norm that is exactly zero.
+            "log10_norms": [log10 if math.isfinite(log10) else None for log10 in chain.log10_norms],
+            "factor": chain.factor, "steps_to_half": chain.steps_to(0.5), "steps_to_double": chain.steps_to(2),
+            "verdict": chain.verdict, "matrices": chain.matrices, "expected": chain.expected,
+        }
+        for chain in found.chains
+    ]  # fmt: skip
+    return Drawn(
+        lambda width, _: gradients.terminal(found, width),
+        lambda: gradients.svg(found),
+        lambda intro: gradients.html_page(found, intro),
+        {"text": text, "answer": found.answer, "chains": chains},
+    )

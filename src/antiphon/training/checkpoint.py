@@ -29,6 +29,8 @@ class Progress:
     tokens: int = 0
     skipped: int = 0  # updates left out because the loss or gradient was not finite
     skipped_in_a_row: int = 0
+    clipped: int = 0  # updates whose gradient was longer than train.clip
+    norms: list[float] = field(default_factory=list)  # of the gradients of the last few updates, for the log
     validated: int = -1  # the step of the last validation
     best: list[tuple[float, int]] = field(default_factory=list)  # (value, step), best first; smaller is better
     since_best: int = 0  # validations

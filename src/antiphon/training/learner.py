@@ -28,6 +28,7 @@ class Update:
     loss: float  # a target symbol, smoothing included
     tokens: int
     gradient_norm: float  # before clipping
+    clipped: bool
     rate: float
     taken: bool  # False where loss or gradient was not finite, and the weights stayed as they were
 
@@ -65,12 +66,13 @@ class Learner:
             )
             share.backward()
             loss += share.item()
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.choice.clip or math.inf).item()
+        limit = self.choice.clip or math.inf
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit).item()
         taken = math.isfinite(loss) and math.isfinite(norm)
         if taken:
             self.optimizer.step()
             self._follow(updates)
-        return Update(loss, tokens, norm, rate, taken)
+        return Update(loss, tokens, norm, norm > limit, rate, taken)
 
     def _follow(self, updates: int) -> None:
         if self.ema:

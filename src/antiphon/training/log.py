@@ -1,6 +1,7 @@
 """What a run tells: lines and a progress bar for people, `log.jsonl` for machines."""
 
 import json
+import statistics
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from antiphon.files import cannot_write, write_text
 
 _LINE_EVERY = 30.0  # seconds between lines where there is no terminal to draw a bar on
+_BAR = 30  # columns, with its percentage
 
 
 class Log:
@@ -57,14 +59,18 @@ class Log:
             self._bar.stop()
             self._bar = None
 
-    def advance(self, step: int, loss: float, speed: float, done: float, left: float) -> None:
-        """`done` is a share of the whole run, `left` are seconds."""
-        text = f"step {step:,}  loss {loss:.3f}  {speed:,.0f} tokens/s  {duration(left)} left"
+    def advance(
+        self, step: int, loss: float, felt: Mapping[str, float], speed: float, done: float, left: float
+    ) -> None:
+        """`felt` is of the last gradients, `done` a share of the whole run, `left` are seconds."""
+        before, after = f"step {step:,}  loss {loss:.3f}", f"{speed:,.0f} tokens/s  {duration(left)} left"
+        norm = f"norm {felt['gradient_norm']:.2g}, {felt['clipped']:.0%} clipped" if felt else ""
         if self._bar is not None:
+            text = _fitting(before, norm, after, self._bar.console.width - _BAR)
             self._bar.update(self._bar.task_ids[0], completed=done, description=text)
         elif time.monotonic() - self._last_line >= _LINE_EVERY:
             self._last_line = time.monotonic()
-            self.say(text)
+            self.say(_fitting(before, norm, after, 80))
 
     def validation(self, entry: Mapping[str, Any], samples: Sequence[tuple[str, str, str]], best: bool) -> None:
         metrics = "  ".join(f"{name} {value:.4g}" for name, value in entry["valid"].items())
@@ -88,6 +94,20 @@ def read_log(path: Path) -> list[dict[str, Any]]:
         except ValueError:
             continue
     return [entry for entry in entries if isinstance(entry, dict)]
+
+
+def gradient(norms: Sequence[float], limit: float) -> dict[str, float]:
+    """Of these gradients the median norm and the share that was clipped (limit 0: none is); of none, nothing."""
+    if not norms:
+        return {}
+    clipped = sum(norm > limit for norm in norms) / len(norms) if limit else 0.0
+    return {"gradient_norm": statistics.median(norms), "clipped": clipped}
+
+
+def _fitting(before: str, norm: str, after: str, width: int) -> str:
+    """The line with what is known of the gradient, where there is room for it."""
+    whole = f"{before}  {norm}  {after}"
+    return whole if norm and len(whole) <= width else f"{before}  {after}"
 
 
 def duration(seconds: float) -> str:

@@ -25,7 +25,7 @@ from antiphon.training.checkpoint import Progress, load_best, load_newest, save_
 from antiphon.training.folder import StopOnSignal, open_folder, refuse_other_data, tokens_folder
 from antiphon.training.learner import Learner, Update
 from antiphon.training.limits import reason_to_stop, share_done
-from antiphon.training.log import Log, duration, read_log
+from antiphon.training.log import Log, duration, gradient, read_log
 from antiphon.training.report import describe
 from antiphon.training.selfcheck import self_check
 from antiphon.training.validate import Judgement, judge
@@ -132,19 +132,19 @@ class Training:
     def _note(self, update: Update) -> None:
         progress = self.progress
         progress.skipped_in_a_row = 0 if update.taken else progress.skipped_in_a_row + 1
+        if update.taken:
+            progress.clipped += update.clipped
+            progress.norms = [*progress.norms, update.gradient_norm][-_LOG_EVERY:]
+        felt = gradient(progress.norms, self.run.train.clip)
         if not update.taken:
             self._skip()
         elif progress.step % _LOG_EVERY == 0:
-            entry = {
-                "step": progress.step,
-                "loss": update.loss,
-                "rate": update.rate,
-                "gradient_norm": update.gradient_norm,
-            }
+            entry = {"step": progress.step, "loss": update.loss, "rate": update.rate} | felt
             self.log.record(entry | {"tokens": progress.tokens, "seconds": round(progress.seconds, 2)})
         speed = progress.tokens / max(progress.seconds, 1e-9)
         done = share_done(self.run.train, progress, self.prepared.train)
-        self.log.advance(progress.step, update.loss, speed, done, progress.seconds * (1 - done) / max(done, 1e-9))
+        left = progress.seconds * (1 - done) / max(done, 1e-9)
+        self.log.advance(progress.step, update.loss, felt, speed, done, left)
 
     def _skip(self) -> None:
         progress = self.progress
@@ -199,7 +199,7 @@ class Training:
         speed = progress.tokens / max(progress.seconds, 1e-9)
         self.log.say(
             f"Finished: {progress.finished}, {duration(progress.seconds)}, {speed:,.0f} target tokens/s. "
-            f"Best at step {step:,}."
+            f"Best at step {step:,}. {progress.clipped / max(progress.updates, 1):.0%} of the updates were clipped."
         )
         entries = read_log(self.out / LOG)
         trained = [(entry["step"], entry["loss"]) for entry in entries if "loss" in entry]

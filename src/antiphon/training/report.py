@@ -29,6 +29,7 @@ def describe(folder: Path, run: Run, prepared: Prepared, progress: Progress, jud
         "minutes": round(progress.seconds / 60, 2),
         "target_tokens": progress.tokens,
         "skipped_updates": progress.skipped,
+        "clipped_updates": progress.clipped,
         "validation": judgement.numbers,
         "scores": [
             {"name": score.name, "value": score.value, "signature": score.signature} for score in judgement.scores

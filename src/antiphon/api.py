@@ -72,12 +72,24 @@ class Model:
         lowercase: bool = False,
         search: Search | None = None,
         tell: Callable[[int], None] | None = None,
+        any_target: bool = False,
     ) -> list[Score]:
-        """Answers the sources and scores them against the targets; perplexity is found without answering."""
+        """Answers the sources and scores them against the targets; perplexity is found without answering.
+
+        With `any_target` a source that comes several times is asked once, and any of its targets is right.
+        """
         pairs = list(pairs)
         if not pairs:
             raise AntiphonError("evaluate: no pairs are given, and there is no score of nothing. Give at least one.")
-        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+        sources: list[str] = []
+        targets: list[list[str]] = []
+        known: dict[str, int] = {}
+        for source, target in pairs:
+            place = known.setdefault(source, len(sources)) if any_target else len(sources)
+            if place == len(sources):
+                sources.append(source)
+                targets.append([])
+            targets[place].append(target)
         answers = [found[0].text for found in self.pipeline.answer(sources, search, tell=tell)]
         return [
             metrics.bleu(answers, targets, tokenize, lowercase),
@@ -86,13 +98,12 @@ class Model:
             metrics.exact_match(answers, targets, lowercase),
             metrics.token_accuracy(answers, targets, lowercase),
             metrics.word_error_rate(answers, targets, lowercase=lowercase),
-            self.perplexity(sources, targets),
+            self.perplexity(pairs),
         ]
 
-    def perplexity(self, sources: Sequence[str], targets: Sequence[str]) -> Score:
+    def perplexity(self, pairs: Iterable[tuple[str, str]]) -> Score:
         encoded = [
-            (self.pipeline.source.encode(source), self.pipeline.target.encode(target))
-            for source, target in zip(sources, targets, strict=True)
+            (self.pipeline.source.encode(source), self.pipeline.target.encode(target)) for source, target in pairs
         ]
         parts = list(self.pipeline.losses(PairStore.of(encoded)))
         unit = self.pipeline.run.data.target_tokenizer.kind

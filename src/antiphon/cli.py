@@ -230,6 +230,7 @@ def evaluate(
     test: str,
     *,
     target: str | None = None,
+    any_target: Flag = False,
     beam: Number = None,
     tokenize: Literal["13a", "none", "intl", "char", "zh"] = "13a",
     lowercase: Flag = False,
@@ -245,6 +246,8 @@ def evaluate(
         Test pairs: TSV, JSONL, or sources with --target; .gz of any.
     target
         The line-aligned targets of TEST.
+    any_target
+        A source on several lines is asked once, and any of its targets is right.
     beam
         Hypotheses that are kept; 1 is greedy.
     tokenize
@@ -256,7 +259,7 @@ def evaluate(
     """
     from antiphon.commands.evaluate import run_evaluate
 
-    run_evaluate(model, test, target, beam, tokenize, lowercase, json)
+    run_evaluate(model, test, target, any_target, beam, tokenize, lowercase, json)
 
 
 @app.command

@@ -28,6 +28,19 @@ def test_json_says_the_same(trained, antiphon, pairs):
     assert all({"name", "value", "signature"} <= set(score) for score in found["scores"])
 
 
+def test_any_target_is_right(trained, antiphon, tmp_path):
+    path = tmp_path / "test.tsv"
+    path.write_text("one\tzwei\nsix five\tfünf sechs\none\teins\n", encoding="utf-8")
+    ended = antiphon("evaluate", trained, path, "--any-target")
+    assert ended.out.startswith("2 sources with 3 targets, beam 5, ")
+    (line,) = [line for line in ended.out.splitlines() if line.startswith("exact match")]
+    assert "100.00   exact_match|space:kept|nrefs:var|" in line
+    strict = json.loads(antiphon("evaluate", trained, path, "--json").out)
+    assert (strict["pairs"], strict["questions"]) == (3, 3)
+    (exact,) = [score["value"] for score in strict["scores"] if score["name"] == "exact match"]
+    assert exact == pytest.approx(200 / 3)
+
+
 def test_what_cannot_be_scored_is_counted(trained, antiphon, tmp_path):
     path = tmp_path / "test.tsv"
     path.write_bytes(b"\xef\xbb\xbfone\teins\r\ntwo\t\r\n\r\nthree\tdrei\r\n")

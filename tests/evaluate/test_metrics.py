@@ -146,6 +146,17 @@ def test_character_error_rate():
     assert (score.name, score.value) == ("CER", pytest.approx(100 * 3 / 7))
 
 
+def test_of_several_references_the_nearest_counts():
+    """"a b" against "a c d" (two edits) or "a b e" (one); "x" against itself."""
+    answers, references = ["a b", "x"], [["a c d", "a b e"], ["x"]]
+    assert word_error_rate(answers, references).value == pytest.approx(100 * 1 / 4)
+    assert token_accuracy(answers, references).value == pytest.approx(100 * 3 / 4)
+    assert exact_match(["a b e", "y"], references).value == 50.0
+    for score in (word_error_rate, token_accuracy, exact_match):
+        assert "|nrefs:var|" in score(answers, references).signature
+        assert "nrefs" not in score(answers, [["a b"], ["x"]]).signature
+
+
 def test_word_error_rate_without_reference_words_is_refused():
     with pytest.raises(AntiphonError) as error:
         word_error_rate(["a", "b"], ["", " "])

@@ -11,7 +11,14 @@ from antiphon.evaluate.metrics import Tokens
 
 
 def run_evaluate(
-    folder: Path, test: str, target: str | None, beam: int | None, tokenize: Tokens, lowercase: bool, as_json: bool
+    folder: Path,
+    test: str,
+    target: str | None,
+    any_target: bool,
+    beam: int | None,
+    tokenize: Tokens,
+    lowercase: bool,
+    as_json: bool,
 ) -> None:
     model = load(folder)
     asked = read_test(test, target)
@@ -19,13 +26,15 @@ def run_evaluate(
     search = model.search({"beam": beam})
     model.pipeline.refuse_too_long(asked.sources, search, asked.places)
     started = time.monotonic()
-    with progress(len(pairs), "", as_json) as tell:
-        scores = model.evaluate(pairs, tokenize, lowercase, search, tell)
+    questions = len(set(asked.sources)) if any_target else len(pairs)
+    with progress(questions, "", as_json) as tell:
+        scores = model.evaluate(pairs, tokenize, lowercase, search, tell, any_target)
     seconds = time.monotonic() - started
     if as_json:
         say_json(
             {
                 "pairs": len(pairs),
+                "questions": questions,
                 "left_out": asked.left_out,
                 "beam": search.beam,
                 "seconds": round(seconds, 2),
@@ -34,7 +43,8 @@ def run_evaluate(
         )
         return
     asked.say_left_out()
-    print(f"{len(pairs):,} pairs, beam {search.beam}, {len(pairs) / seconds:,.1f} sentences/s")
+    counted = f"{questions:,} sources with {len(pairs):,} targets" if any_target else f"{len(pairs):,} pairs"
+    print(f"{counted}, beam {search.beam}, {questions / seconds:,.1f} sentences/s")
     width = max(len(score.name) for score in scores)
     for score in scores:
         print(f"{score.name:<{width}}  {score.value:8.2f}   {score.signature}")

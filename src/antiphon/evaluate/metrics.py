@@ -1,7 +1,7 @@
 """Scores of answers against references: plain functions on lists of lines, each with the signature that repeats it."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Literal, cast, get_args
@@ -72,47 +72,51 @@ def ter(answers: Sequence[str], references: Sequence[Reference], lowercase: bool
 
 def exact_match(answers: Sequence[str], references: Sequence[Reference], lowercase: bool = False) -> Score:
     """The share of lines that equal a reference, spaces included."""
-    right = 0
-    for answer, line in zip(answers, _lines(answers, references), strict=True):
+    right, lines = 0, _lines(answers, references)
+    for answer, line in zip(answers, lines, strict=True):
         right += _case(answer, lowercase) in [_case(reference, lowercase) for reference in line]
-    signature = _sign("exact_match", lowercase, "space:kept")
+    signature = _sign("exact_match", lowercase, "space:kept", *_several(lines))
     return Score("exact match", 100.0 * right / len(answers), signature, higher_is_better=True)
 
 
-def token_accuracy(answers: Sequence[str], references: Sequence[str], lowercase: bool = False) -> Score:
-    """The share of places with the right word; the places of a line are those of its longer side."""
-    _count(answers, references)
-    right = places = 0
-    for answer, reference in zip(answers, references, strict=True):
-        said, wanted = _case(answer, lowercase).split(), _case(reference, lowercase).split()
+def token_accuracy(answers: Sequence[str], references: Sequence[Reference], lowercase: bool = False) -> Score:
+    """The share of places with the right word; the places of a line are those of its longer side.
+
+    Of several references the one that is nearest to the answer counts.
+    """
+    right, places, lines = 0, 0, _lines(answers, references)
+    for answer, line in zip(answers, lines, strict=True):
+        said, wanted = _nearest(answer, line, lowercase, str.split)
         right += sum(one == other for one, other in zip(said, wanted, strict=False))
         places += max(len(said), len(wanted))
     if not places:
         raise AntiphonError(
             f"token accuracy: all {len(answers)} lines are empty on both sides; give at least one word."
         )
-    signature = _sign("token_accuracy", lowercase, "tok:spaces", "at:same-place", "of:longer-side")
+    signature = _sign("token_accuracy", lowercase, "tok:spaces", "at:same-place", "of:longer-side", *_several(lines))
     return Score("token accuracy", 100.0 * right / places, signature, higher_is_better=True)
 
 
 def word_error_rate(
     answers: Sequence[str],
-    references: Sequence[str],
+    references: Sequence[Reference],
     unit: Literal["words", "characters"] = "words",
     lowercase: bool = False,
 ) -> Score:
-    """Insertions, deletions and substitutions of the whole corpus, a word (or character) of its references."""
-    _count(answers, references)
-    edits = wanted = 0
-    for answer, reference in zip(answers, references, strict=True):
-        said, right = _case(answer, lowercase), _case(reference, lowercase)
-        one, other = (said.split(), right.split()) if unit == "words" else (said, right)
-        edits += edit_distance(one, other)
-        wanted += len(other)
-    if not wanted:
+    """Insertions, deletions and substitutions of the whole corpus, a word (or character) of its references.
+
+    Of several references the one that is nearest to the answer counts.
+    """
+    edits, total, lines = 0, 0, _lines(answers, references)
+    for answer, line in zip(answers, lines, strict=True):
+        said, wanted = _nearest(answer, line, lowercase, str.split if unit == "words" else list)
+        edits += edit_distance(said, wanted)
+        total += len(wanted)
+    if not total:
         raise AntiphonError(f"word error rate: all {len(references)} references are empty; give at least one word.")
     short, tokens = ("wer", "tok:spaces") if unit == "words" else ("cer", "tok:characters")
-    return Score(short.upper(), 100.0 * edits / wanted, _sign(short, lowercase, tokens), higher_is_better=False)
+    signature = _sign(short, lowercase, tokens, *_several(lines))
+    return Score(short.upper(), 100.0 * edits / total, signature, higher_is_better=False)
 
 
 def perplexity(negative_log_likelihood: float, symbols: int, unit: str) -> Score:
@@ -149,6 +153,19 @@ def edit_distance(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
         rises = (right_falls | ~(diagonal | right_rises)) & full
         falls = right_rises & diagonal & full
     return distance
+
+
+def _nearest(
+    answer: str, line: Sequence[str], lowercase: bool, cut: Callable[[str], list[str]]
+) -> tuple[list[str], list[str]]:
+    """The answer's symbols, and those of the reference that is the fewest edits away from it."""
+    said, *wanted = (cut(_case(text, lowercase)) for text in (answer, *line))
+    return said, wanted[0] if len(wanted) == 1 else min(wanted, key=lambda other: edit_distance(said, other))
+
+
+def _several(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Signed only where a line has more than one reference."""
+    return ["nrefs:var"] if any(len(line) > 1 for line in lines) else []
 
 
 def _case(text: str, lowercase: bool) -> str:

@@ -24,7 +24,9 @@ def nothing(_: str) -> None:
 
 
 def test_what_is_saved_is_loaded(tmp_path):
-    progress = Progress("files", 7, 6, 1, 3, 2.5, 99, 1, 0, 3, [0.5, 1.25], 4, [(0.25, 4), (0.5, 2)], 2, [4, 2], "7 steps")
+    progress = Progress(
+        "files", 7, 6, 1, 3, 2.5, 99, 1, 0, 3, [0.5, 1.25], 4, [(0.25, 4), (0.5, 2)], 2, [4, 2], "7 steps"
+    )
     save_checkpoint(tmp_path, TENSORS, progress)
     tensors, loaded = load_newest(tmp_path, nothing)
     assert loaded == progress

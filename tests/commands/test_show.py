@@ -91,7 +91,7 @@ def test_gradients_as_numbers(trained, antiphon):
     assert first["log10_norms"][-1] == 0
     assert set(first) == {
         "name", "cell", "symbols", "log10_norms", "factor", "steps_to_half", "steps_to_double", "verdict", "matrices",
-        "expected",
+        "forecast",
     }  # fmt: skip
 
 

@@ -21,9 +21,9 @@ def falling(factor: float, places: int = 12) -> Chain:
         (0.5, "vanishes", "a hundredth is left after 7 steps"),
         (0.001, "vanishes", "a hundredth is left after 1 step"),
         (0.89, "vanishes", "a hundredth is left after 40 steps"),
-        (0.9, "stable", "after 20 steps 0.12 times as much"),
-        (1.0, "stable", "after 20 steps 1 times as much"),
-        (1.12, "stable", "after 20 steps 9.6 times as much"),
+        (0.9, "stable", "12% of it after 20 steps"),
+        (1.0, "stable", "100% of it after 20 steps"),
+        (1.12, "stable", "965% of it after 20 steps"),
         (1.13, "explodes", "a hundred times as much after 38 steps"),
         (3.0, "explodes", "a hundred times as much after 5 steps"),
     ],
@@ -69,6 +69,7 @@ def test_a_long_chain_is_fitted_at_once():
     assert falling(0.97, 5000).factor == pytest.approx(0.97)
 
 
-def test_a_matrix_alone_predicts_and_gates_do_not():
-    assert [a_chain(0, U=size).expected for size in (0.5, 1.0, 2.0)] == ["vanishes", "stable", "explodes"]
-    assert a_chain(0, forget=2.0, output=2.0).expected is None
+def test_a_matrix_alone_tells_what_can_be_and_gates_leave_it_open():
+    told = [a_chain(0, U=size).forecast for size in (0.5, 1.0, 2.0)]
+    assert told == ["must vanish", "cannot explode", "can explode"]
+    assert a_chain(0, forget=2.0, output=2.0).forecast is None

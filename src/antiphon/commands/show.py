@@ -66,7 +66,7 @@ def _gradients(model: Model, text: str, console: Console, as_json: bool) -> Draw
             # JSON has no minus infinity, the logarithm of a norm that is exactly zero.
             "log10_norms": [log10 if math.isfinite(log10) else None for log10 in chain.log10_norms],
             "factor": chain.factor, "steps_to_half": chain.steps_to(0.5), "steps_to_double": chain.steps_to(2),
-            "verdict": chain.verdict, "matrices": chain.matrices, "expected": chain.expected,
+            "verdict": chain.verdict, "matrices": chain.matrices, "forecast": chain.forecast,
         }
         for chain in found.chains
     ]  # fmt: skip

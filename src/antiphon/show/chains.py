@@ -12,6 +12,10 @@ _FEW = 5  # places: with fewer, one odd step would be the verdict
 _FITTED = 400  # places that a factor is fitted to; of a longer chain, every second or third
 
 Verdict = Literal["vanishes", "stable", "explodes", "too short"]
+Forecast = Literal["must vanish", "cannot explode", "can explode"]
+_FORECASTS: Mapping[Verdict, Forecast] = {
+    "vanishes": "must vanish", "stable": "cannot explode", "explodes": "can explode",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,9 @@ class Chain:
         return "too short" if self.factor is None or few else judge(self.factor)
 
     @property
-    def expected(self) -> Verdict | None:
-        """What the matrix alone predicts, where no gates come between: a step multiplies by its norm at the most."""
-        return judge(self.matrices["U"]) if "U" in self.matrices else None
+    def forecast(self) -> Forecast | None:
+        """What the matrix alone tells where no gates come between: a step multiplies by its norm at the most."""
+        return _FORECASTS[judge(self.matrices["U"])] if "U" in self.matrices else None
 
     def steps_to(self, share: float) -> float | None:
         """Steps until this share is left, or, above one, until it is so many times as much; None: never."""
@@ -69,7 +73,7 @@ class Chain:
         if self.factor == 0:
             return f"nothing is left after {_steps(self.log10_norms[::-1].index(-math.inf))}"
         if self.verdict == "stable":
-            return f"after {SPAN} steps {self.factor**SPAN:.2g} times as much"
+            return f"{self.factor**SPAN:.0%} of it after {SPAN} steps"
         share, words = (0.01, "a hundredth is left") if self.verdict == "vanishes" else (100, "a hundred times as much")
         return f"{words} after {_steps(math.ceil(self.steps_to(share) or 0))}"
 

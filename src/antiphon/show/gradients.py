@@ -60,7 +60,7 @@ def _row(chain: Chain) -> tuple[str, ...]:
 
 
 def _matrices(chain: Chain) -> str:
-    alone = f" (alone: {chain.expected})" if chain.expected else ""
+    alone = f" ({chain.forecast})" if chain.forecast else ""
     return ", ".join(f"{gate} {value:.3g}" for gate, value in chain.matrices.items()) + alone
 
 

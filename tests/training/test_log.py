@@ -58,6 +58,14 @@ def test_a_line_now_and_then_stands_for_the_bar(tmp_path, monkeypatch):
     assert console.file.getvalue() == "step 1,200  loss 1.500  12,345 tokens/s  1 h 01 min left\n"
 
 
+def test_the_share_of_true_words_is_told_where_it_is_not_all_of_them(tmp_path):
+    console = a_console()
+    log = Log(tmp_path / "log.jsonl", console)
+    log._last_line -= 31
+    log.advance(1200, 1.5, 12345.0, 0.5, 60.0, forcing=0.8754)
+    assert console.file.getvalue() == "step 1,200  loss 1.500  forcing 0.875  12,345 tokens/s  1 min left\n"
+
+
 def test_a_terminal_gets_a_bar(tmp_path):
     console = a_console(terminal=True)
     with Log(tmp_path / "log.jsonl", console) as log:

@@ -57,9 +57,10 @@ class Log:
             self._bar.stop()
             self._bar = None
 
-    def advance(self, step: int, loss: float, speed: float, done: float, left: float) -> None:
-        """`done` is a share of the whole run, `left` are seconds."""
-        text = f"step {step:,}  loss {loss:.3f}  {speed:,.0f} tokens/s  {duration(left)} left"
+    def advance(self, step: int, loss: float, speed: float, done: float, left: float, forcing: float = 1.0) -> None:
+        """`done` is a share of the whole run, `left` are seconds; `forcing` is told where it is not the usual 1."""
+        forced = "" if forcing == 1.0 else f"  forcing {forcing:.3f}"
+        text = f"step {step:,}  loss {loss:.3f}{forced}  {speed:,.0f} tokens/s  {duration(left)} left"
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, description=text)
         elif time.monotonic() - self._last_line >= _LINE_EVERY:

@@ -135,16 +135,12 @@ class Training:
         if not update.taken:
             self._skip()
         elif progress.step % _LOG_EVERY == 0:
-            entry = {
-                "step": progress.step,
-                "loss": update.loss,
-                "rate": update.rate,
-                "gradient_norm": update.gradient_norm,
-            }
+            entry = {"step": progress.step} | update.numbers()
             self.log.record(entry | {"tokens": progress.tokens, "seconds": round(progress.seconds, 2)})
         speed = progress.tokens / max(progress.seconds, 1e-9)
         done = share_done(self.run.train, progress, self.prepared.train)
-        self.log.advance(progress.step, update.loss, speed, done, progress.seconds * (1 - done) / max(done, 1e-9))
+        left = progress.seconds * (1 - done) / max(done, 1e-9)
+        self.log.advance(progress.step, update.loss, speed, done, left, update.forcing)
 
     def _skip(self) -> None:
         progress = self.progress

@@ -1,4 +1,4 @@
-"""Cut a pronouncing dictionary into train.tsv, valid.tsv and test.tsv: python bench/pronunciations.py DICTIONARY FOLDER.
+"""Cut a pronouncing dictionary into train, valid and test pairs: python bench/pronunciations.py DICTIONARY FOLDER.
 
 Words are parted by their md5; in training and validation a word has its first pronunciation, in the test all of them,
 a line each, for `antiphon evaluate --any-target`.

@@ -24,6 +24,15 @@ SOURCES = [[4] * 16, [5] * 2, [6] * 9]
 TARGETS = [[4] * 12, [7] * 28, [8]]
 WORDS, ANSWERS = 41, 37
 
+NOISY = schema.Train.model_validate(
+    {
+        "ema": 0.9,
+        "teacher_forcing": {"p": 0.5, "own": "sampled"},
+        "word_dropout": 0.1,
+        "corruption": {"swap": 0.2, "replace": 0.2, "drop": 0.2},
+    }
+)
+
 # The batch of a search shrinks with every sentence that is done, and with it what B and N stand for.
 SEARCHES = ("beam_search", "sample", "_close_ranks")
 
@@ -52,7 +61,7 @@ def test_the_names_in_every_model_are_true(choice):
 def watch_a_model(choice: schema.Seq2Seq) -> None:
     model, batch = a_model(choice), make_batch(SOURCES, TARGETS)
     with watched(loose=SEARCHES) as watch:
-        Learner(model, schema.Train(ema=0.9), 1).learn([batch], 0, 0)
+        Learner(model, NOISY, 1).learn([batch], 0, 0)
         model.eval()
         with torch.inference_mode():
             model(batch, [])

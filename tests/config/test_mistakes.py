@@ -242,6 +242,30 @@ def test_the_schema_s_own_words_follow_the_address(given, message):
             'train: schedule = "cosine" needs max_steps: the rate reaches zero there',
         ),
         (
+            ["train.teacher_forcing={p=0.5, half=100}"],
+            'train.teacher_forcing: half = 100 means nothing while p is held: set schedule = "linear", say',
+        ),
+        (
+            ["train.teacher_forcing.schedule=linear", "train.teacher_forcing.p=0.5"],
+            'train.teacher_forcing: schedule = "linear" needs half: the step at which p has fallen half the way',
+        ),
+        (
+            ["train.teacher_forcing={schedule=exponential, half=100}"],
+            'train.teacher_forcing: schedule = "exponential" falls from 1 to p, and p is 1: '
+            "lower p, to 0.0 for example",
+        ),
+        (["train.teacher_forcing.p=1.5"], "train.teacher_forcing.p: 1.5 is not allowed: at least 0, at most 1"),
+        (
+            ["train.teacher_forcing.schedule=sigmoid"],
+            "train.teacher_forcing.schedule: no such choice as 'sigmoid'. "
+            'Did you mean "inverse_sigmoid"? Known: held, linear, exponential, inverse_sigmoid',
+        ),
+        (["train.teacher_forcing=0.5"], "train.teacher_forcing: 0.5 is not a table"),
+        (
+            ["train.corruption.shuffle=0.1"],
+            "train.corruption.shuffle: no such key. Known: swap, replace, drop",
+        ),
+        (
             ["search.max_source=100"],
             "search.max_source (100) must be at least data.max_length (256), or a validation pair could be refused",
         ),

@@ -147,7 +147,7 @@ def test_character_error_rate():
 
 
 def test_of_several_references_the_nearest_counts():
-    """"a b" against "a c d" (two edits) or "a b e" (one); "x" against itself."""
+    """ "a b" against "a c d" (two edits) or "a b e" (one); "x" against itself."""
     answers, references = ["a b", "x"], [["a c d", "a b e"], ["x"]]
     assert word_error_rate(answers, references).value == pytest.approx(100 * 1 / 4)
     assert token_accuracy(answers, references).value == pytest.approx(100 * 3 / 4)

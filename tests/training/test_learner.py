@@ -1,13 +1,17 @@
 """One update: its parts add up, its draws are keyed, and a restored learner goes on bit by bit."""
 
+import numpy as np
 import pytest
 import torch
 
 from antiphon.build import build_model
 from antiphon.config import schema
-from antiphon.data.batch import make_batch
+from antiphon.data.batch import DROPOUT, make_batch
+from antiphon.data.unmerge import keys
 from antiphon.store import weights_of
 from antiphon.training.learner import Learner
+from antiphon.training.loss import cross_entropy
+from antiphon.training.schedule import learning_rate
 
 MODEL = schema.Seq2Seq.model_validate(
     {
@@ -49,6 +53,81 @@ def test_draws_depend_on_step_and_part_only():
     assert one.learn(BATCHES, 7, 0) == other.learn(BATCHES, 7, 0)
     assert same(one, other)
     assert a_learner().learn(BATCHES, 8, 0).loss != a_learner().learn(BATCHES, 7, 0).loss
+
+
+def taught(learner: Learner, steps: int) -> Learner:
+    """Teacher forcing written out: nothing of the learner is used but its parts."""
+    for step in range(steps):
+        for group in learner.optimizer.param_groups:
+            group["lr"] = learning_rate(step, learner.choice)
+        learner.model.train()
+        learner.optimizer.zero_grad()
+        tokens = sum(batch.target_tokens for batch in BATCHES)
+        for part, batch in enumerate(BATCHES):
+            torch.manual_seed(int(keys(5, step, DROPOUT, np.array([part]))[0]) >> 1)
+            words_P, head = batch.target_out_BT[batch.target_mask_BT], learner.model.head
+            (cross_entropy(learner.model(batch), head.weight_VE, head.bias_V, words_P, 0.1) / tokens).backward()
+        torch.nn.utils.clip_grad_norm_(learner.model.parameters(), 1.0)
+        learner.optimizer.step()
+    return learner
+
+
+def learnt(learner: Learner, steps: int) -> Learner:
+    for step in range(steps):
+        learner.learn(BATCHES, step, step)
+    return learner
+
+
+TRANSFORMER = schema.Seq2Seq.model_validate(
+    {
+        "encoder": {"kind": "transformer", "width": 4, "layers": 1, "heads": 2, "feedforward": 5, "dropout": 0.3},
+        "decoder": {"kind": "transformer", "width": 4, "layers": 1, "heads": 2, "feedforward": 5, "dropout": 0.3},
+    }
+)
+
+
+@pytest.mark.parametrize("model", [MODEL, TRANSFORMER], ids=["recurrent", "transformer"])
+def test_at_1_it_is_teacher_forcing_to_the_bit(model):
+    plain = taught(a_learner(model), 4)
+    assert same(learnt(a_learner(model), 4), plain)
+    assert same(learnt(a_learner(model, teacher_forcing=schema.TeacherForcing(p=1.0, own="sampled")), 4), plain)
+    # Draws that choose no word of the model's own leave those of dropout as they were.
+    assert same(learnt(a_learner(model, teacher_forcing=schema.TeacherForcing(p=1 - 1e-12)), 4), plain)
+    assert not same(learnt(a_learner(model, teacher_forcing=schema.TeacherForcing(p=0.2)), 4), plain)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        {"teacher_forcing": schema.TeacherForcing(p=0.2)},
+        {"word_dropout": 0.5},
+        {"corruption": schema.Corruption(replace=0.5)},
+    ],
+    ids=["own words", "hidden words", "corrupted sources"],
+)
+def test_noise_changes_what_is_learnt_and_is_drawn_anew_in_every_step_and_part(noise):
+    assert quiet(**noise).learn(BATCHES, 0, 0) == quiet(**noise).learn(BATCHES, 0, 0)
+    losses = {quiet(**noise).learn(BATCHES, step, 0).loss for step in range(9)} | {quiet().learn(BATCHES, 0, 0).loss}
+    assert len(losses) > 4
+    twice, once = ([BATCHES[0]] * 2, [BATCHES[0]])
+    assert any(
+        quiet(**noise).learn(twice, step, 0).loss != quiet(**noise).learn(once, step, 0).loss for step in range(5)
+    )
+
+
+def test_updates_set_the_share_of_true_words():
+    falling = schema.TeacherForcing(p=0.5, schedule="linear", half=10)
+    update = a_learner(teacher_forcing=falling).learn(BATCHES, step=500, updates=10)
+    assert update.forcing == 0.75
+    assert a_learner().learn(BATCHES, 0, 0).forcing == 1.0
+
+
+@pytest.mark.parametrize("own", ["best", "sampled"])
+def test_weights_that_are_no_numbers_are_a_skipped_update_with_own_words_too(own):
+    learner = a_learner(teacher_forcing=schema.TeacherForcing(p=0.0, own=own))
+    with torch.no_grad():
+        learner.model.head.bias_V.fill_(float("nan"))
+    assert not learner.learn(BATCHES, 0, 0).taken
 
 
 def quiet(**choices) -> Learner:

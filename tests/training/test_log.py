@@ -76,6 +76,14 @@ def test_the_median_norm_and_the_share_that_was_clipped():
     assert gradient([], 1.0) == {}
 
 
+def test_the_share_of_true_words_is_told_where_it_is_not_all_of_them(tmp_path):
+    console = a_console()
+    log = Log(tmp_path / "log.jsonl", console)
+    log._last_line -= 31
+    log.advance(1200, 1.5, {"teacher_forcing": 0.8754}, 12345.0, 0.5, 60.0)
+    assert console.file.getvalue() == "step 1,200  loss 1.500  forcing 0.875  12,345 tokens/s  1 min left\n"
+
+
 def test_a_terminal_gets_a_bar(tmp_path):
     console = a_console(terminal=True)
     with Log(tmp_path / "log.jsonl", console) as log:

@@ -412,6 +412,42 @@ class Seq2Seq(Table):
                 )
 
 
+class TeacherForcing(Table):
+    """What a decoder reads next: the true word, or its own (scheduled sampling; Bengio et al., 2015)."""
+
+    p: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
+    """The probability of the true word: held, or fallen to from 1. Below 1 every update writes before it learns."""
+    schedule: Literal["held", "linear", "exponential", "inverse_sigmoid"] = "held"
+    """Hold p, or let it fall from 1: in a line, by the same share every step, or slowly, fast and slowly again."""
+    half: Count = 0
+    """The step at which it has fallen half the way; needed unless it is held."""
+    own: Literal["best", "sampled"] = "best"
+    """The model's own word: the likeliest, or one drawn from its distribution."""
+
+    @model_validator(mode="after")
+    def falls_or_not(self) -> "TeacherForcing":
+        if self.schedule == "held":
+            if self.half:
+                raise ValueError(f'half = {self.half} means nothing while p is held: set schedule = "linear", say')
+            return self
+        if not self.half:
+            raise ValueError(f'schedule = "{self.schedule}" needs half: the step at which p has fallen half the way')
+        if self.p == 1.0:
+            raise ValueError(f'schedule = "{self.schedule}" falls from 1 to p, and p is 1: lower p, to 0.0 for example')
+        return self
+
+
+class Corruption(Table):
+    """Noise on the words of the source, anew in every step; its end and at least one word stay."""
+
+    swap: Share = 0.0
+    """The probability that a word changes places with the one after it; none moves twice."""
+    replace: Share = 0.0
+    """The probability that a word becomes one drawn from the source vocabulary, where all are alike."""
+    drop: Share = 0.0
+    """The probability that a word is left out."""
+
+
 class Train(Table):
     """How the weights are found."""
 
@@ -439,6 +475,10 @@ class Train(Table):
     """The largest gradient norm; 0: no clipping."""
     label_smoothing: Share = 0.1
     """Probability given to all words alike instead of the right one (Szegedy et al., 2016)."""
+    teacher_forcing: TeacherForcing = TeacherForcing()
+    word_dropout: Share = 0.0
+    """The probability that a word the decoder reads is hidden, as `<unk>` (Bowman et al., 2016)."""
+    corruption: Corruption = Corruption()
     ema: Share = 0.0
     """Judge and keep an exponential moving average of the weights with this memory; 0: off."""
     average: Count = 0

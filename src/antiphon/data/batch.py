@@ -21,6 +21,7 @@ Indices = NDArray[np.int64]
 
 # What a draw is for: two draws with the same seed, epoch and index must not be the same number.
 ORDER, BATCHES, SOURCE, TARGET, DROPOUT = range(5)
+FORCING, OWN, HIDDEN, SWAP, REPLACE, REPLACEMENT, DROP = range(5, 12)
 WINDOW = 100  # batches whose pairs are sorted by length together: more pad less, fewer mix better
 
 

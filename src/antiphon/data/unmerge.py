@@ -30,6 +30,11 @@ def keys(seed: int, epoch: int, purpose: int, index: NDArray[np.int64]) -> Keys:
     return mix(key ^ index.astype(np.uint64))
 
 
+def uniform(key: Keys) -> NDArray[np.float64]:
+    """A fraction in [0, 1) from each key: its 53 upper bits, as in every generator of uniform numbers."""
+    return (key >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
 @dataclass(frozen=True)
 class Unmerging:
     """How one side's pieces fall apart; a row that would outgrow `longest` stays whole in this epoch."""
@@ -63,9 +68,7 @@ class Unmerging:
         return [new if len(new) <= self.longest else old for new, old in zip(fallen, rows, strict=True)]
 
     def _falls(self, ids_n: Ids, key_n: Keys) -> NDArray[np.bool_]:
-        # The 53 upper bits make a fraction in [0, 1), as in every generator of uniform numbers.
-        uniform_n = (mix(key_n) >> np.uint64(11)) * 2.0**-53
-        falls_n: NDArray[np.bool_] = (self.splits_V2[ids_n, 0] >= 0) & (uniform_n < self.probability)
+        falls_n: NDArray[np.bool_] = (self.splits_V2[ids_n, 0] >= 0) & (uniform(mix(key_n)) < self.probability)
         return falls_n
 
 

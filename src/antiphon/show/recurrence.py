@@ -1,6 +1,6 @@
 """From a model and a text to its chains: what every cell was given, and the gradient taken back through it.
 
-T places of a chain · E width of h · Z of all parts of a state together · G of all gates
+N rows · T places of a chain · E width of h · Z of all parts of a state together · G of all gates
 """
 
 import math

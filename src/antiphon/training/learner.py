@@ -17,7 +17,9 @@ from antiphon.data.batch import DROPOUT, Batch
 from antiphon.data.unmerge import keys
 from antiphon.models import Seq2Seq
 from antiphon.store import fill, weights_of
+from antiphon.training.exposure import forcing, with_own_words
 from antiphon.training.loss import cross_entropy
+from antiphon.training.noise import Draws, corrupt, hide_words
 from antiphon.training.schedule import learning_rate
 
 
@@ -30,6 +32,7 @@ class Update:
     gradient_norm: float  # before clipping
     clipped: bool
     rate: float
+    forcing: float  # how often the decoder read the true word before
     taken: bool  # False where loss or gradient was not finite, and the weights stayed as they were
 
 
@@ -48,14 +51,15 @@ class Learner:
 
     def learn(self, batches: Sequence[Batch], step: int, updates: int) -> Update:
         """Step number `step` of the run; `updates` counts the ones that were taken."""
-        rate = learning_rate(updates, self.choice)
+        rate, p = learning_rate(updates, self.choice), forcing(updates, self.choice.teacher_forcing)
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.model.train()
         self.optimizer.zero_grad()
         tokens = sum(batch.target_tokens for batch in batches)
         loss = 0.0
-        for part, batch in enumerate(batches):
+        for part, clean in enumerate(batches):
+            batch = self._disturb(clean, p, Draws(self.seed, step, part))
             # Every draw of dropout is a function of (seed, step, part), so there is no random state to save.
             torch.manual_seed(int(keys(self.seed, step, DROPOUT, np.array([part]))[0]) >> 1)
             words_P = batch.target_out_BT[batch.target_mask_BT]
@@ -72,7 +76,14 @@ class Learner:
         if taken:
             self.optimizer.step()
             self._follow(updates)
-        return Update(loss, tokens, norm, norm > limit, rate, taken)
+        return Update(loss, tokens, norm, norm > limit, rate, p, taken)
+
+    def _disturb(self, batch: Batch, p: float, draws: Draws) -> Batch:
+        """What is read, as it is read in training; what is to be written stays."""
+        choice = self.choice
+        batch = corrupt(batch, choice.corruption, len(self.model.source.weight_VD), draws)
+        batch = with_own_words(self.model, batch, p, choice.teacher_forcing.own, draws)
+        return hide_words(batch, choice.word_dropout, draws)
 
     def _follow(self, updates: int) -> None:
         if self.ema:

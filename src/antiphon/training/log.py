@@ -62,9 +62,11 @@ class Log:
     def advance(
         self, step: int, loss: float, felt: Mapping[str, float], speed: float, done: float, left: float
     ) -> None:
-        """`felt` is of the last gradients, `done` a share of the whole run, `left` are seconds."""
+        """`felt` is of the last gradients and of the words read, `done` a share of the run, `left` are seconds."""
         before, after = f"step {step:,}  loss {loss:.3f}", f"{speed:,.0f} tokens/s  {duration(left)} left"
-        norm = f"norm {felt['gradient_norm']:.2g}, {felt['clipped']:.0%} clipped" if felt else ""
+        norm = f"norm {felt['gradient_norm']:.2g}, {felt['clipped']:.0%} clipped" if "clipped" in felt else ""
+        if "teacher_forcing" in felt:
+            before += f"  forcing {felt['teacher_forcing']:.3f}"
         if self._bar is not None:
             text = _fitting(before, norm, after, self._bar.console.width - _BAR)
             self._bar.update(self._bar.task_ids[0], completed=done, description=text)

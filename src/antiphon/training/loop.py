@@ -136,6 +136,8 @@ class Training:
             progress.clipped += update.clipped
             progress.norms = [*progress.norms, update.gradient_norm][-_LOG_EVERY:]
         felt = gradient(progress.norms, self.run.train.clip)
+        if update.forcing < 1:
+            felt["teacher_forcing"] = update.forcing
         if not update.taken:
             self._skip()
         elif progress.step % _LOG_EVERY == 0:

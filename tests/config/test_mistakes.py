@@ -97,8 +97,11 @@ def test_unknown_keys_below_a_kind_have_the_user_s_address():
         ("model.encoder.directions=3", "model.encoder.directions: no such choice as 3. Known: 1, 2"),
         ("model.encoder.directions='2'", "model.encoder.directions: '2' is not allowed: write 2"),
         ("model.encoder=transformer", "model.encoder: 'transformer' is not a table: write { kind = \"transformer\" }"),
-        ("model.encoder=lstm", "model.encoder: 'lstm' is not a table"),
-        ("data.source=words", "data.source: 'words' is not a table"),
+        (
+            "model.encoder=lstm",
+            "model.encoder: 'lstm' is not a table: write { kind = ... }. Known: recurrent, transformer",
+        ),
+        ("data.source=words", "data.source: 'words' is not a table: give its keys, one by one. Known: tokenizer"),
     ],
 )
 def test_choices(given, message):
@@ -130,7 +133,11 @@ def test_choices(given, message):
         ("data.train=5", 'data.train: 5 is not a file name or a list of file names: write "5"'),
         ("data.train={a=1}", "data.train: a table is not a file name or a list of file names"),
         ("data.train=[a, 5]", 'data.train[1]: 5 is not text: write "5"'),
-        ("train=5", "train: 5 is not a table"),
+        (
+            "train=5",
+            "train: 5 is not a table: give its keys, one by one. "
+            "Known: max_steps, max_epochs, max_minutes, batch_tokens, accumulate, learning_rate, ...",
+        ),
     ],
 )
 def test_wrong_types(given, message):
@@ -260,7 +267,10 @@ def test_the_schema_s_own_words_follow_the_address(given, message):
             "train.teacher_forcing.schedule: no such choice as 'sigmoid'. "
             'Did you mean "inverse_sigmoid"? Known: held, linear, exponential, inverse_sigmoid',
         ),
-        (["train.teacher_forcing=0.5"], "train.teacher_forcing: 0.5 is not a table"),
+        (
+            ["train.teacher_forcing=0.5"],
+            "train.teacher_forcing: 0.5 is not a table: give its keys, one by one. Known: p, schedule, half, own",
+        ),
         (
             ["train.corruption.shuffle=0.1"],
             "train.corruption.shuffle: no such key. Known: swap, replace, drop",

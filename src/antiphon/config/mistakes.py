@@ -108,9 +108,15 @@ def _wrong_value(problem: ErrorDetails, field: FieldInfo, value: Any) -> str:
 
 def _remedy(field: FieldInfo, value: Any) -> str:
     """What to write instead, where the slip is plain."""
-    kinds = [kind_of(table) for table in tables_of(field)]
-    if kinds:
-        return f': write {{ kind = "{value}" }}' if value in kinds else ""
+    tables = tables_of(field)
+    kinds = [kind_of(table) for table in tables]
+    if value in kinds:
+        return f': write {{ kind = "{value}" }}'
+    if len(tables) > 1:
+        return f": write {{ kind = ... }}. Known: {', '.join(map(str, kinds))}"
+    if tables:
+        keys = [*tables[0].model_fields]
+        return f": give its keys, one by one. Known: {', '.join(keys[:6])}{', ...' if len(keys) > 6 else ''}"
     if isinstance(value, dict | list):
         return ""
     if field.annotation is str or holds_paths(field):

@@ -1,6 +1,6 @@
 """From a model and a text to its chains: what every cell was given, and the gradient taken back through it.
 
-N rows · T places of a chain · E width of h · Z of all parts of a state together · G of all gates
+T places of a chain · widths: D of what a cell is given, E of h, Z of all parts of a state together, G of all gates
 """
 
 import math
@@ -175,9 +175,9 @@ def _hear_steps(one: Heard) -> Iterator[None]:
     """A decoder calls `step` place after place: for a while the cell's own is hidden behind one that takes notes."""
     step = one.cell.step
 
-    def noted(gates_NG: Tensor, state: CellState) -> CellState:
-        one.steps.append((gates_NG, state))
-        return step(gates_NG, state)
+    def noted(gates_1G: Tensor, state: CellState) -> CellState:
+        one.steps.append((gates_1G, state))
+        return step(gates_1G, state)
 
     vars(one.cell)["step"] = noted
     try:

@@ -1,9 +1,10 @@
 """Files that are whole or not there: written beside their place, flushed to the disk, then moved over in one motion."""
 
 import errno
+import fcntl
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -53,6 +54,23 @@ def flush_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[bool]:
+    """Whether the folder is now ours alone, for as long as this lasts or the process lives, however it ends."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        ours = True
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            ours = False
+        except OSError:  # some network disks have no locks; there nobody can be told apart
+            pass
+        yield ours
     finally:
         os.close(handle)
 

@@ -9,7 +9,7 @@ import pytest
 from antiphon.config.toml import dump_run, load_run
 from antiphon.data.prepare import fingerprint
 from antiphon.errors import AntiphonError, DiskError
-from antiphon.training.folder import StopOnSignal, open_folder, refuse_other_data
+from antiphon.training.folder import StopOnSignal, opened, refuse_other_data
 from antiphon.training.loop import train
 from tests.laws.runner import RECURRENT, WORDS, write_pairs
 
@@ -21,6 +21,11 @@ def pairs(tmp_path):
 
 def a_run(pairs, *sets):
     return load_run(None, None, {"data": {"train": [str(pairs)]}}, [*RECURRENT, *WORDS, *sets])
+
+
+def open_folder(*arguments):
+    with opened(*arguments):
+        pass
 
 
 def refusal(*arguments, of=open_folder, kind=AntiphonError):
@@ -60,6 +65,18 @@ def a_folder_of(run, folder):
     (folder / "antiphon.toml").write_text(dump_run(run), encoding="utf-8")
     (folder / "log.jsonl").write_text("{}\n")
     return folder
+
+
+def test_two_trainings_in_one_folder_are_refused_even_a_fresh_one(tmp_path, pairs):
+    out = tmp_path / "run"
+    with opened(a_run(pairs), out, False):
+        (out / "log.jsonl").write_text("{}\n")
+        for fresh in (False, True):
+            assert refusal(a_run(pairs), out, fresh) == (
+                f"{out}: another training is at work there. Wait for its end, or choose another --out."
+            )
+        assert (out / "log.jsonl").exists()
+    open_folder(a_run(pairs), out, True)
 
 
 def test_another_run_is_refused_and_named(tmp_path, pairs):

@@ -4,7 +4,8 @@ import json
 import shutil
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -13,7 +14,7 @@ from antiphon.config.schema import Data, Run
 from antiphon.config.toml import differences, read_resolved
 from antiphon.data.prepare import fingerprint
 from antiphon.errors import AntiphonError
-from antiphon.files import PARTIAL, make_folder, write_text
+from antiphon.files import PARTIAL, held, make_folder, write_text
 from antiphon.store import CHECKPOINTS, CONFIG, KNOWN, REPORT, TOKENS
 
 # A run may go on with another end, another rhythm of saving and another search; anything else is another run.
@@ -27,11 +28,23 @@ _MAY_CHANGE = (
 )
 
 
-def open_folder(run: Run, folder: Path, fresh: bool) -> None:
-    """Make the folder ready for this run; refuse to mix it with anything else."""
+@contextmanager
+def opened(run: Run, folder: Path, fresh: bool) -> Iterator[None]:
+    """Make the folder ready for this run, and hold it; refuse to mix the run with anything else."""
     if folder.exists() and not folder.is_dir():
         raise AntiphonError(f"{folder}: a file, not a folder. Choose another --out.")
-    entries = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    make_folder(folder)
+    with held(folder) as ours:
+        if not ours:
+            raise AntiphonError(
+                f"{folder}: another training is at work there. Wait for its end, or choose another --out."
+            )
+        _make_ready(run, folder, fresh)
+        yield
+
+
+def _make_ready(run: Run, folder: Path, fresh: bool) -> None:
+    entries = sorted(path.name for path in folder.iterdir())
     strangers = [name for name in entries if name.removesuffix(PARTIAL) not in KNOWN]
     if strangers:
         raise AntiphonError(f"{folder}: holds {strangers[0]!r}, which is no part of a run. Choose another --out.")
@@ -44,7 +57,6 @@ def open_folder(run: Run, folder: Path, fresh: bool) -> None:
             f"{folder}: holds checkpoints, but no {CONFIG} that says of what run. "
             "Put it back, choose another --out, or start over with --fresh, which deletes them."
         )
-    make_folder(folder)
 
 
 def _refuse_another_run(run: Run, folder: Path) -> None:

@@ -22,7 +22,7 @@ from antiphon.pipeline import Pipeline
 from antiphon.show.curves import loss_curve
 from antiphon.store import LOG, WEIGHTS, load_folder, save_settings, save_weights, weights_of
 from antiphon.training.checkpoint import Progress, load_best, load_newest, save_best, save_checkpoint
-from antiphon.training.folder import StopOnSignal, open_folder, refuse_other_data, tokens_folder
+from antiphon.training.folder import StopOnSignal, opened, refuse_other_data, tokens_folder
 from antiphon.training.learner import Learner, Update
 from antiphon.training.limits import reason_to_stop, share_done
 from antiphon.training.log import Log, duration, gradient, read_log
@@ -36,29 +36,29 @@ _GIVE_UP = 10  # steps in a row without a finite loss
 
 def train(run: Run, out: Path, fresh: bool = False, console: Console | None = None) -> Pipeline:
     """Train, or go on training, the run in folder `out`; the model that is best on the validation pairs comes back."""
-    open_folder(run, out, fresh)
-    log = Log(out / LOG, console)
-    newest = load_newest(out, log.say)
-    if newest is not None:
-        refuse_other_data(run.data, newest[1].data, out)
-    prepared = prepare(run.data, tokens_folder(out), log.say)
-    run = resolve(run, prepared)
-    save_settings(out, run, prepared.source, prepared.target)
-    for line in prepared.report.lines():
-        log.say(line)
-    torch.manual_seed(run.seed)
-    learner = Learner(build_model(run.model, prepared.source.size, prepared.target.size), run.train, run.seed)
-    training = Training(run, out, prepared, learner, log, Progress(prepared.fingerprint))
-    if newest is None:
-        training.begin()
-    else:
-        tensors, training.progress = newest
-        training.resume(tensors)
-    with log, StopOnSignal() as stop:
-        training.go_on(stop)
-    training.finish()
-    loaded = load_folder(out)
-    return Pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
+    with opened(run, out, fresh):
+        log = Log(out / LOG, console)
+        newest = load_newest(out, log.say)
+        if newest is not None:
+            refuse_other_data(run.data, newest[1].data, out)
+        prepared = prepare(run.data, tokens_folder(out), log.say)
+        run = resolve(run, prepared)
+        save_settings(out, run, prepared.source, prepared.target)
+        for line in prepared.report.lines():
+            log.say(line)
+        torch.manual_seed(run.seed)
+        learner = Learner(build_model(run.model, prepared.source.size, prepared.target.size), run.train, run.seed)
+        training = Training(run, out, prepared, learner, log, Progress(prepared.fingerprint))
+        if newest is None:
+            training.begin()
+        else:
+            tensors, training.progress = newest
+            training.resume(tensors)
+        with log, StopOnSignal() as stop:
+            training.go_on(stop)
+        training.finish()
+        loaded = load_folder(out)
+        return Pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
 
 
 def resolve(run: Run, prepared: Prepared) -> Run:

@@ -93,5 +93,5 @@ class Additive(nn.Module):
     def forward(self, query_BTQ: Tensor, keys_BSA: Tensor) -> Tensor:
         query_BTA = self.query(query_BTQ)
         # Every query meets every key, so the sum carries a T and an S axis.
-        meeting_BTSA = torch.tanh(query_BTA.unsqueeze(2) + keys_BSA.unsqueeze(1))
+        meeting_BTSA = (query_BTA.unsqueeze(2) + keys_BSA.unsqueeze(1)).tanh_()
         return self.out(meeting_BTSA).squeeze(-1)

@@ -17,6 +17,7 @@ from antiphon.errors import AntiphonError
 from antiphon.evaluate import metrics
 from antiphon.evaluate.metrics import Score
 from antiphon.pipeline import Answer, Pipeline
+from antiphon.predict.quantize import quantize
 from antiphon.show.heatmap import Picture
 from antiphon.store import load_folder
 
@@ -106,9 +107,14 @@ class Model:
         return Picture(looked.source, looked.target, weights_TS, answer.text, text, answer.text, expected)
 
 
-def load(folder: str | Path) -> Model:
-    """The model in a folder that `train` wrote; a damaged or foreign folder is refused."""
+def load(folder: str | Path, int8: bool = False) -> Model:
+    """The model in a folder that `train` wrote; a damaged or foreign folder is refused.
+
+    With `int8` it answers with 8-bit weights: faster, and almost always the same.
+    """
     loaded = load_folder(Path(folder))
+    if int8:
+        quantize(loaded.model)
     return Model(Pipeline(loaded.model, loaded.source, loaded.target, loaded.run), loaded.report)
 
 

@@ -15,9 +15,16 @@ from antiphon.evaluate.metrics import Tokens
 
 
 def run_evaluate(
-    folder: Path, test: str, target: str | None, beam: int | None, tokenize: Tokens, lowercase: bool, as_json: bool
+    folder: Path,
+    test: str,
+    target: str | None,
+    beam: int | None,
+    int8: bool,
+    tokenize: Tokens,
+    lowercase: bool,
+    as_json: bool,
 ) -> None:
-    model = load(folder)
+    model = load(folder, int8)
     pairs, faults = read_test(test, target)
     search = model.search({"beam": beam})
     console = terminal()
@@ -38,6 +45,7 @@ def run_evaluate(
                 "pairs": len(pairs),
                 "left_out": faults,
                 "beam": search.beam,
+                "int8": int8,
                 "seconds": round(seconds, 2),
                 "scores": [asdict(score) for score in scores],
             }
@@ -45,7 +53,8 @@ def run_evaluate(
         return
     for fault, count in faults.items():
         say(f"{test}: {count:,} lines left out: {fault}")
-    print(f"{len(pairs):,} pairs, beam {search.beam}, {len(pairs) / seconds:,.1f} sentences/s")
+    how = f"beam {search.beam}" + (", 8-bit weights" if int8 else "")
+    print(f"{len(pairs):,} pairs, {how}, {len(pairs) / seconds:,.1f} sentences/s")
     width = max(len(score.name) for score in scores)
     for score in scores:
         print(f"{score.name:<{width}}  {score.value:8.2f}   {score.signature}")

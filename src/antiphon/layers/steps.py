@@ -1,6 +1,6 @@
 """Recurrent cells that torch has no kernel for: `step` says what they are, `layers.unrolled` does whole sequences.
 
-N rows · T places · D width · G width of all gates · the state is a tuple of tensors N x D
+N rows · T places · D width of the input · E of the state, a tuple of tensors N x E · G of all gates
 """
 
 from typing import Literal
@@ -114,8 +114,8 @@ class Orthogonal(nn.Module):
         self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
     ) -> tuple[Tensor, CellState]:
         (h,) = _begin(x_NTD, state, self.parts, self.width)
-        h_NTD = unroll_turned(self.project(x_NTD), h, self.carry.weight, self.threshold)  # type: ignore[arg-type]
-        return h_NTD, _ends((h_NTD,), lengths_N)
+        h_NTE = unroll_turned(self.project(x_NTD), h, self.carry.weight, self.threshold)  # type: ignore[arg-type]
+        return h_NTE, _ends((h_NTE,), lengths_N)
 
 
 def _begin(x_NTD: Tensor, state: CellState | None, parts: int, width: int) -> CellState:
@@ -125,9 +125,9 @@ def _begin(x_NTD: Tensor, state: CellState | None, parts: int, width: int) -> Ce
 def _ends(parts: CellState, lengths_N: Tensor | None) -> CellState:
     """The state at the last place, or at each row's own."""
     if lengths_N is None:
-        return tuple(part_NTD[:, -1] for part_NTD in parts)
+        return tuple(part_NTE[:, -1] for part_NTE in parts)
     ends_N11 = (lengths_N - 1).view(-1, 1, 1)
-    return tuple(part_NTD.take_along_dim(ends_N11, dim=1).squeeze(1) for part_NTD in parts)
+    return tuple(part_NTE.take_along_dim(ends_N11, dim=1).squeeze(1) for part_NTE in parts)
 
 
 def _start_small(cell: nn.Module, width: int) -> None:

@@ -66,7 +66,7 @@ def test_help_names_every_verb(cli, arguments):
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_option_of_every_verb_is_explained(cli, verb):
     code, out, _ = cli(verb, "--help")
-    options = re.findall(r"^│[ *]{1,5}(?:[A-Z]+ )?(--[a-z-]+)(.*)│$", out, re.MULTILINE)
+    options = re.findall(r"^│[ *]{1,5}(?:[A-Z]+ )?(--[a-z0-9-]+)(.*)│$", out, re.MULTILINE)
     assert code == 0
     assert options
     for name, rest in options:

@@ -18,6 +18,7 @@ from antiphon.evaluate import lengths, metrics
 from antiphon.evaluate.lengths import Comparison
 from antiphon.evaluate.metrics import Score
 from antiphon.pipeline import Answer, Pipeline
+from antiphon.predict.quantize import quantize
 from antiphon.show.chains import Gradients
 from antiphon.show.heatmap import Picture
 from antiphon.show.recurrence import read_chains
@@ -127,9 +128,14 @@ class Model:
         return read_chains(self.pipeline, text, tell)
 
 
-def load(folder: str | Path) -> Model:
-    """The model in a folder that `train` wrote; a damaged or foreign folder is refused."""
+def load(folder: str | Path, int8: bool = False) -> Model:
+    """The model in a folder that `train` wrote; a damaged or foreign folder is refused.
+
+    With `int8` it answers with 8-bit weights: faster, and almost always the same.
+    """
     loaded = load_folder(Path(folder))
+    if int8:
+        quantize(loaded.model)
     return Model(Pipeline(loaded.model, loaded.source, loaded.target, loaded.run), loaded.report)
 
 

@@ -178,6 +178,7 @@ def predict(
     top_k: Number = None,
     top_p: float | None = None,
     seed: Number = None,
+    int8: Flag = False,
     scores: Flag = False,
     json: Flag = False,
 ) -> None:
@@ -209,6 +210,8 @@ def predict(
         Draw from the likeliest symbols that hold this much probability.
     seed
         Line n is drawn with (seed, n).
+    int8
+        8-bit weights: faster, and almost always the same answers.
     scores
         Put the score and a TAB before each answer.
     json
@@ -221,7 +224,7 @@ def predict(
         "max_source": max_source, "sample": sample or None, "temperature": temperature, "top_k": top_k, "top_p": top_p,
         "seed": seed,
     }  # fmt: skip
-    run_predict(model, file, changes, scores, json)
+    run_predict(model, file, changes, int8, scores, json)
 
 
 @app.command
@@ -232,6 +235,7 @@ def evaluate(
     target: str | None = None,
     any_target: Flag = False,
     beam: Number = None,
+    int8: Flag = False,
     tokenize: Literal["13a", "none", "intl", "char", "zh"] = "13a",
     lowercase: Flag = False,
     json: Flag = False,
@@ -250,6 +254,8 @@ def evaluate(
         A source on several lines is asked once, and any of its targets is right.
     beam
         Hypotheses that are kept; 1 is greedy.
+    int8
+        8-bit weights: faster, and almost always the same answers.
     tokenize
         BLEU's tokenisation: none for text that is tokenised already.
     lowercase
@@ -259,7 +265,7 @@ def evaluate(
     """
     from antiphon.commands.evaluate import run_evaluate
 
-    run_evaluate(model, test, target, any_target, beam, tokenize, lowercase, json)
+    run_evaluate(model, test, target, any_target, beam, int8, tokenize, lowercase, json)
 
 
 @app.command

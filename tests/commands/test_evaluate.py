@@ -41,6 +41,11 @@ def test_any_target_is_right(trained, antiphon, tmp_path):
     assert exact == pytest.approx(200 / 3)
 
 
+def test_8_bit_weights_are_named(trained, antiphon, pairs):
+    assert antiphon("evaluate", trained, pairs, "--int8").out.startswith("2 pairs, beam 5, 8-bit weights, ")
+    assert json.loads(antiphon("evaluate", trained, pairs, "--int8", "--json").out)["int8"] is True
+
+
 def test_what_cannot_be_scored_is_counted(trained, antiphon, tmp_path):
     path = tmp_path / "test.tsv"
     path.write_bytes(b"\xef\xbb\xbfone\teins\r\ntwo\t\r\n\r\nthree\tdrei\r\n")

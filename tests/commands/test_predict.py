@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from antiphon.predict.quantize import quantize
+
 
 @pytest.fixture
 def expected(trained, antiphon):
@@ -141,3 +143,11 @@ def test_a_file_that_cannot_be_read(trained, antiphon, tmp_path, name, content, 
         (tmp_path / name).write_bytes(content)
     ended = antiphon("predict", trained, tmp_path / name)
     assert (ended.code, ended.err) == (2, f"antiphon: {tmp_path / name}: cannot be read: {reason}.\n")
+
+
+def test_8_bit_weights_give_the_same_answers_here(trained, antiphon, expected, monkeypatch):
+    swapped = []
+    monkeypatch.setattr("antiphon.api.quantize", lambda model: swapped.append(quantize(model, smallest=2)))
+    ended = antiphon("predict", trained, "--int8", stdin=b"one\ntwo\nsix five\n")
+    assert (ended.code, ended.out.splitlines(), ended.err) == (0, expected, "")
+    assert len(swapped) == 1

@@ -88,6 +88,43 @@ def test_gradients_are_those_of_finite_differences(name):
     assert torch.autograd.gradcheck(lambda x: cell(x, None)[0], (x_NTD,), atol=1e-5)
 
 
+@pytest.mark.parametrize("name", SMALL_CELLS)
+def test_whole_sequences_are_steps_in_value_and_in_every_gradient(name):
+    """The gradients written by hand against those that autograd finds for `step`, of inputs, start and all weights."""
+    torch.manual_seed(1)
+    cell, lengths_N = SMALL_CELLS[name]().double(), torch.tensor([5, 2, 3])
+    x_NTD = torch.randn(3, 5, 3, dtype=torch.double, requires_grad=True)
+    start = tuple(torch.randn(3, 4, dtype=torch.double, requires_grad=True) for _ in range(cell.parts))
+    with torch.no_grad():
+        for parameter in cell.parameters():  # a threshold of zero, for one, would hide its sign
+            parameter += 0.3 * torch.randn_like(parameter)
+    directions = [torch.randn(3, 5, 4, dtype=torch.double), *(torch.randn_like(part) for part in start)]
+
+    def by_steps():
+        state, hs, ends = start, [], [None] * cell.parts
+        for place, gates_NG in enumerate(cell.project(x_NTD).unbind(1)):
+            state = cell.step(gates_NG, state)
+            hs.append(state[0])
+            here_N1 = (lengths_N == place + 1).unsqueeze(1)
+            ends = [
+                now if end is None else torch.where(here_N1, now, end) for now, end in zip(state, ends, strict=True)
+            ]
+        return torch.stack(hs, dim=1), *ends
+
+    def at_once():
+        h_NTD, ends = cell(x_NTD, start, lengths_N)
+        return h_NTD, *ends
+
+    found = []
+    for compute in (by_steps, at_once):
+        values = compute()
+        total = sum((value * direction).sum() for value, direction in zip(values, directions, strict=True))
+        gradients = torch.autograd.grad(total, [x_NTD, *start, *cell.parameters()])
+        found.append([*values, *gradients])
+    for stepped, whole in zip(*found, strict=True):
+        torch.testing.assert_close(whole, stepped)
+
+
 def test_singular_values_stay_at_one_through_training():
     """A thousand steps with a large rate, which would tear any free matrix away from where it began."""
     torch.manual_seed(1)

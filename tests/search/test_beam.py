@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from antiphon.errors import AntiphonError
-from antiphon.search.beam import Beam, beam_search, likeliest
+from antiphon.search.beam import FEW, Beam, beam_search, likeliest
 
 
 def run(tools, oracle, memory, limits, beam, n_best=1, exponent=1.0):
@@ -246,3 +246,13 @@ def test_of_equally_likely_words_the_likeliest_is_the_first():
     logs_NV[0, [70, 90, 1300, 1999]] = 1.0
     logs_NV[1, [1990, 1999]] = 1.0
     assert likeliest(logs_NV, 1)[1].tolist() == [[70], [1990]]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_many_forbidden_words_are_forbidden_as_few_are(tools, beam):
+    """Few are struck out of the best, many are forbidden beforehand: the same word named often makes them many."""
+    options, answers = Beam(beam, beam, 1.0), []
+    for forbidden in (tools.FORBIDDEN, tools.FORBIDDEN * FEW):
+        oracle, state = tools.Oracle(tools.random_table(seed=4)), tools.prefixes(5, 6)
+        answers.append(beam_search(oracle, state, [6, 6], options, tools.START, tools.END, forbidden))
+    assert answers[0] == answers[1]

@@ -112,8 +112,8 @@ class Additive(nn.Module):
 
     def forward(self, query_BTQ: Tensor, keys_BSA: Tensor, last_BTS: Tensor | None) -> Tensor:
         # Every query meets every key, so the sum carries a T and an S axis.
-        meeting_BTSA = self.query(query_BTQ).unsqueeze(2) + keys_BSA.unsqueeze(1)
-        return self.out(torch.tanh(meeting_BTSA)).squeeze(3).unsqueeze(1)
+        meeting_BTSA = (self.query(query_BTQ).unsqueeze(2) + keys_BSA.unsqueeze(1)).tanh_()
+        return self.out(meeting_BTSA).squeeze(3).unsqueeze(1)
 
 
 class LocationAware(nn.Module):

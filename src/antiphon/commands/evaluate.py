@@ -16,11 +16,12 @@ def run_evaluate(
     target: str | None,
     any_target: bool,
     beam: int | None,
+    int8: bool,
     tokenize: Tokens,
     lowercase: bool,
     as_json: bool,
 ) -> None:
-    model = load(folder)
+    model = load(folder, int8)
     asked = read_test(test, target)
     pairs = list(zip(asked.sources, asked.targets, strict=True))
     search = model.search({"beam": beam})
@@ -37,6 +38,7 @@ def run_evaluate(
                 "questions": questions,
                 "left_out": asked.left_out,
                 "beam": search.beam,
+                "int8": int8,
                 "seconds": round(seconds, 2),
                 "scores": [asdict(score) for score in scores],
             }
@@ -44,7 +46,8 @@ def run_evaluate(
         return
     asked.say_left_out()
     counted = f"{questions:,} sources with {len(pairs):,} targets" if any_target else f"{len(pairs):,} pairs"
-    print(f"{counted}, beam {search.beam}, {questions / seconds:,.1f} sentences/s")
+    how = f"beam {search.beam}" + (", 8-bit weights" if int8 else "")
+    print(f"{counted}, {how}, {questions / seconds:,.1f} sentences/s")
     width = max(len(score.name) for score in scores)
     for score in scores:
         print(f"{score.name:<{width}}  {score.value:8.2f}   {score.signature}")

@@ -14,8 +14,10 @@ _AT_ONCE = 1000  # lines that are sorted by length together
 _WARNINGS = 5
 
 
-def run_predict(folder: Path, file: Path | None, changes: Mapping[str, Any], scores: bool, as_json: bool) -> None:
-    model = load(folder)
+def run_predict(
+    folder: Path, file: Path | None, changes: Mapping[str, Any], int8: bool, scores: bool, as_json: bool
+) -> None:
+    model = load(folder, int8)
     search = model.search(changes)
     # A person who types a line wants its answer before the next.
     at_once = 1 if file is None and sys.stdin.isatty() else _AT_ONCE

@@ -3,7 +3,7 @@
 N rows · T places · D width of the input · E of the state, a tuple of tensors N x E · G of all gates
 """
 
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +35,44 @@ class Cell(Protocol):
         ...
 
 
+class Product(Protocol):
+    """W x + b, a part of a cell's gates."""
+
+    def __call__(self, x: Tensor) -> Tensor: ...
+
+    def onto(self, gates_NG: Tensor, x_ND: Tensor) -> Tensor:
+        """The same added to what is there already, without another pass over the gates."""
+        ...
+
+
+class KernelPart:
+    """One of the two products of a fused kernel, for those who go step by step; the weights stay the kernel's."""
+
+    def __init__(
+        self, kernel: nn.RNNBase, part: Literal["input", "carry"], biases: Literal["own", "both", "none"]
+    ) -> None:
+        self.kernel, self.part, self.biases = kernel, part, biases
+
+    @property
+    def weight(self) -> Tensor:
+        input_GD, carry_GE, *_ = self.kernel.all_weights[0]
+        return input_GD if self.part == "input" else carry_GE
+
+    @property
+    def bias(self) -> Tensor | None:
+        *_, input_G, carry_G = self.kernel.all_weights[0]
+        if self.biases == "both":
+            return input_G + carry_G
+        return None if self.biases == "none" else input_G if self.part == "input" else carry_G
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight, self.bias)
+
+    def onto(self, gates_NG: Tensor, x_ND: Tensor) -> Tensor:
+        assert self.biases == "none"
+        return torch.addmm(gates_NG, x_ND, self.weight.t())
+
+
 class Elman(nn.Module):
     """h' = tanh(W x + U h + b) (Elman, 1990)."""
 
@@ -44,13 +82,15 @@ class Elman(nn.Module):
         super().__init__()
         self.width = self.gates = width
         self.kernel = nn.RNN(input_width, width, batch_first=True)
+        self.input: Product = KernelPart(self.kernel, "input", "both")
+        self.carry: Product = KernelPart(self.kernel, "carry", "none")
 
     def project(self, x: Tensor) -> Tensor:
-        return _project(self.kernel, x)
+        return self.input(x)
 
     def step(self, gates_NG: Tensor, state: CellState) -> CellState:
         (h,) = state
-        return (torch.tanh(gates_NG + _carry(self.kernel, h)),)
+        return (torch.tanh(self.carry.onto(gates_NG, h)),)
 
     def forward(
         self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
@@ -71,13 +111,15 @@ class LSTM(nn.Module):
         super().__init__()
         self.width, self.gates = width, 4 * width
         self.kernel = nn.LSTM(input_width, width, batch_first=True)
+        self.input: Product = KernelPart(self.kernel, "input", "both")
+        self.carry: Product = KernelPart(self.kernel, "carry", "none")
 
     def project(self, x: Tensor) -> Tensor:
-        return _project(self.kernel, x)
+        return self.input(x)
 
     def step(self, gates_NG: Tensor, state: CellState) -> CellState:
         h, c = state
-        input_gate, forget_gate, candidate, output_gate = (gates_NG + _carry(self.kernel, h)).chunk(4, dim=1)
+        input_gate, forget_gate, candidate, output_gate = self.carry.onto(gates_NG, h).chunk(4, dim=1)
         c = torch.sigmoid(forget_gate) * c + torch.sigmoid(input_gate) * torch.tanh(candidate)
         return torch.sigmoid(output_gate) * torch.tanh(c), c
 
@@ -98,14 +140,17 @@ class GRU(nn.Module):
         super().__init__()
         self.width, self.gates = width, 3 * width
         self.kernel = nn.GRU(input_width, width, batch_first=True)
+        # What the state adds to the candidate passes a gate with its bias, so each product keeps its own.
+        self.input: Product = KernelPart(self.kernel, "input", "own")
+        self.carry: Product = KernelPart(self.kernel, "carry", "own")
 
     def project(self, x: Tensor) -> Tensor:
-        return _project(self.kernel, x)
+        return self.input(x)
 
     def step(self, gates_NG: Tensor, state: CellState) -> CellState:
         (h,) = state
         reset_x, update_x, candidate_x = gates_NG.chunk(3, dim=1)
-        reset_h, update_h, candidate_h = _carry(self.kernel, h).chunk(3, dim=1)
+        reset_h, update_h, candidate_h = self.carry(h).chunk(3, dim=1)
         update = torch.sigmoid(update_x + update_h)
         candidate = torch.tanh(candidate_x + torch.sigmoid(reset_x + reset_h) * candidate_h)
         return (candidate + update * (h - candidate),)
@@ -115,16 +160,6 @@ class GRU(nn.Module):
     ) -> tuple[Tensor, CellState]:
         h_NTE, h = _run(self.kernel, x_NTD, None if state is None else state[0].unsqueeze(0), lengths_N)
         return h_NTE, (h[0],)
-
-
-def _project(kernel: nn.RNNBase, x: Tensor) -> Tensor:
-    weight_GD, _, bias_G, _ = kernel.all_weights[0]
-    return F.linear(x, weight_GD, bias_G)
-
-
-def _carry(kernel: nn.RNNBase, h: Tensor) -> Tensor:
-    _, weight_GE, _, bias_G = kernel.all_weights[0]
-    return F.linear(h, weight_GE, bias_G)
 
 
 def _run(kernel: nn.RNNBase, x_NTD: Tensor, start: Any, lengths_N: Tensor | None) -> tuple[Tensor, Any]:

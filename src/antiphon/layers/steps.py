@@ -1,6 +1,6 @@
-"""Recurrent cells that torch has no kernel for: they go step by step, but the inputs of all steps are one product.
+"""Recurrent cells that torch has no kernel for: `step` says what they are, `layers.unrolled` does whole sequences.
 
-N rows · T places · D width · G width of all gates · the state is a tuple of tensors N x D
+N rows · T places · D width of the input · E of the state, a tuple of tensors N x E · G of all gates
 """
 
 from typing import Literal
@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import orthogonal
-from torch.nn.utils.parametrize import cached
 
-from antiphon.layers.cells import Cell, CellState
+from antiphon.layers.cells import CellState
+from antiphon.layers.unrolled import unroll_gated, unroll_turned
 
 
 class PeepholeLSTM(nn.Module):
@@ -47,7 +47,9 @@ class PeepholeLSTM(nn.Module):
     def forward(
         self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
     ) -> tuple[Tensor, CellState]:
-        return walk(self, x_NTD, state, lengths_N)
+        h, c = _begin(x_NTD, state, self.parts, self.width)
+        parts = unroll_gated(self.project(x_NTD), h, c, self.carry.weight, self.peephole)
+        return parts[0], _ends(parts, lengths_N)
 
 
 class CoupledLSTM(nn.Module):
@@ -77,7 +79,9 @@ class CoupledLSTM(nn.Module):
     def forward(
         self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
     ) -> tuple[Tensor, CellState]:
-        return walk(self, x_NTD, state, lengths_N)
+        h, c = _begin(x_NTD, state, self.parts, self.width)
+        parts = unroll_gated(self.project(x_NTD), h, c, self.carry.weight, None)
+        return parts[0], _ends(parts, lengths_N)
 
 
 class Orthogonal(nn.Module):
@@ -93,8 +97,9 @@ class Orthogonal(nn.Module):
         super().__init__()
         self.width = self.gates = width
         self.input = nn.Linear(input_width, width, bias=False)
-        # exp of a skew matrix alone: torch's default adds a random base that is no parameter, and would not be saved.
-        self.carry = orthogonal(nn.Linear(width, width, bias=False), use_trivialization=False)
+        # Cayley's (I - A)^-1 (I + A) of a skew matrix A: torch's default, exp(2 A), takes 15 times as long. Alone: with
+        # trivialisation there is a random base that is no parameter, and would not be saved.
+        self.carry = orthogonal(nn.Linear(width, width, bias=False), orthogonal_map="cayley", use_trivialization=False)
         self.threshold = nn.Parameter(torch.zeros(width))
 
     def project(self, x: Tensor) -> Tensor:
@@ -108,24 +113,21 @@ class Orthogonal(nn.Module):
     def forward(
         self, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None = None
     ) -> tuple[Tensor, CellState]:
-        with cached():
-            return walk(self, x_NTD, state, lengths_N)
+        (h,) = _begin(x_NTD, state, self.parts, self.width)
+        h_NTE = unroll_turned(self.project(x_NTD), h, self.carry.weight, self.threshold)  # type: ignore[arg-type]
+        return h_NTE, _ends((h_NTE,), lengths_N)
 
 
-def walk(cell: Cell, x_NTD: Tensor, state: CellState | None, lengths_N: Tensor | None) -> tuple[Tensor, CellState]:
-    """Step after step from `state`, or from zero; a row beyond its length keeps its state."""
-    rows = len(x_NTD)
-    if state is None:
-        state = tuple(x_NTD.new_zeros(rows, cell.width) for _ in range(cell.parts))
-    hs = []
-    for place, gates_NG in enumerate(cell.project(x_NTD).unbind(1)):
-        after = cell.step(gates_NG, state)
-        if lengths_N is not None:
-            real_N1 = (place < lengths_N).unsqueeze(1)
-            after = tuple(torch.where(real_N1, new, old) for new, old in zip(after, state, strict=True))
-        state = after
-        hs.append(state[0])
-    return torch.stack(hs, dim=1), state
+def _begin(x_NTD: Tensor, state: CellState | None, parts: int, width: int) -> CellState:
+    return tuple(x_NTD.new_zeros(len(x_NTD), width) for _ in range(parts)) if state is None else state
+
+
+def _ends(parts: CellState, lengths_N: Tensor | None) -> CellState:
+    """The state at the last place, or at each row's own."""
+    if lengths_N is None:
+        return tuple(part_NTE[:, -1] for part_NTE in parts)
+    ends_N11 = (lengths_N - 1).view(-1, 1, 1)
+    return tuple(part_NTE.take_along_dim(ends_N11, dim=1).squeeze(1) for part_NTE in parts)
 
 
 def _start_small(cell: nn.Module, width: int) -> None:

@@ -15,6 +15,7 @@ from antiphon.search.rules import IMPOSSIBLE, Last, Trail, dead_end, follow, for
 from antiphon.search.step import Hypothesis, State, Stepper
 
 BLOCK = 64  # words whose maximum is taken at once
+FEW = 8  # forbidden words that are cheaper to strike out of the best than to forbid beforehand
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def beam_search(
     while len(still.sentences_B):
         step += 1
         log_probabilities_NV, state = stepper.step(words_N, state)
-        best = _continue(still.totals_BK, forbid(log_probabilities_NV, forbidden), options.beam, step)
+        best = _continue(still.totals_BK, *_allowed(log_probabilities_NV, forbidden, options.beam), step, options.beam)
         trail.add(still.sentences_B, best.parents_BK, best.words_BK, best.log_probabilities_BK)
         sentences, hypotheses = still.totals_BK.shape
         still = _set_aside(best, still, found, options, step, end)
@@ -87,9 +88,18 @@ def beam_search(
     return trail.spell([_rank(lasts, sentence, options.n_best) for sentence, lasts in enumerate(found)])
 
 
-def _continue(totals_BJ: Tensor, log_probabilities_NV: Tensor, beam: int, step: int) -> _Continued:
-    # No sentence keeps more than `beam` words of one hypothesis, so most of the V are never looked at again.
-    best_NW, words_NW = likeliest(log_probabilities_NV, min(beam, log_probabilities_NV.shape[1]))
+def _allowed(log_probabilities_NV: Tensor, forbidden: Sequence[int], beam: int) -> tuple[Tensor, Tensor]:
+    """The best words of every hypothesis: no sentence keeps more than `beam` of one, so no others are looked at."""
+    words = log_probabilities_NV.shape[1]
+    if beam == 1 or len(forbidden) > FEW:
+        return likeliest(forbid(log_probabilities_NV, forbidden), min(beam, words))
+    # Forbidden words are taken along and struck out afterwards, which spares a copy of all the V.
+    best_NW, words_NW = likeliest(log_probabilities_NV, min(beam + len(forbidden), words))
+    struck_NW = torch.isin(words_NW, torch.tensor(forbidden, dtype=torch.long, device=words_NW.device))
+    return best_NW.masked_fill(struck_NW, IMPOSSIBLE), words_NW
+
+
+def _continue(totals_BJ: Tensor, best_NW: Tensor, words_NW: Tensor, step: int, beam: int) -> _Continued:
     sentences, width = len(totals_BJ), best_NW.shape[1]
     best_BX = best_NW.double().cpu().view(sentences, -1)
     totals_BX = totals_BJ.repeat_interleave(width, dim=1)

@@ -1,0 +1,32 @@
+"""Where a model's large products become products with 8-bit weights."""
+
+from torch import nn
+
+from antiphon.layers.cells import KernelPart
+from antiphon.layers.quantized import Int8Linear, refuse_inexact
+from antiphon.predict.heads import Words
+
+SMALLEST = 16  # inputs and outputs of a product that is worth it
+
+
+def quantize(model: nn.Module, smallest: int = SMALLEST) -> None:
+    """Swap, in place, every product that decoding goes through; such a model answers and cannot be trained.
+
+    Lookups of words and the fused kernels of recurrent encoders stay in float32.
+    """
+    refuse_inexact()
+    for part in list(model.modules()):
+        for name, child in [*part.named_children(), *vars(part).items()]:
+            match child:
+                case nn.Linear() | KernelPart():
+                    swapped = child.weight, child.bias
+                case Words():
+                    swapped = child.weight_VE, child.bias_V
+                case _:
+                    continue
+            if min(swapped[0].shape) >= smallest:
+                product = Int8Linear(*swapped)
+                setattr(part, name, product)
+                if isinstance(child, KernelPart):
+                    # The fused kernel stays for whole sequences, with the weights that the digits stand for.
+                    child.weight.data.copy_(product.weight)

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-slow lint docs bench clean
+.PHONY: demo test test-slow lint docs bench bench-peers clean
 
 demo: $(VENV)/.ready
 	$(RUN)/antiphon demo
@@ -25,6 +25,20 @@ docs: $(VENV)/.ready
 bench: $(VENV)/.ready
 	$(RUN)/python bench/training.py
 	$(RUN)/python bench/memory.py
+	$(RUN)/python bench/recurrent.py
+
+# Against other toolkits, in an environment of its own.
+PEERS := .peers
+bench-peers: $(PEERS)/.ready
+	PYTHONPATH=src $(PEERS)/bin/python -W ignore bench/recurrent.py
+
+$(PEERS)/.ready: bench/requirements-peers.txt constraints.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r bench/requirements-peers.txt
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps joeynmt==2.3.0 OpenNMT-py==3.5.1
+	touch $@
 
 # The environment is made anew when a version changes, and only then.
 $(VENV)/.ready: pyproject.toml constraints.txt
@@ -34,4 +48,4 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) antiphon-demo build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) antiphon-demo build dist .pytest_cache .mypy_cache .ruff_cache

@@ -150,6 +150,10 @@ def test_wrong_types(given, message):
         ("model.encoder.dropout=1.5", "model.encoder.dropout: 1.5 is not allowed: at least 0, below 1"),
         ("model.encoder.dropout=-1", "model.encoder.dropout: -1 is not allowed: at least 0, below 1"),
         ("model.encoder.width=0", "model.encoder.width: 0 is not allowed: at least 1"),
+        (
+            "model.encoder.layers=1000000000",
+            "model.encoder.layers: 1000000000 is not allowed: at least 1, at most 1000",
+        ),
         ("search.top_p=0", "search.top_p: 0 is not allowed: above 0, at most 1"),
         ("data.source.tokenizer.size=3", "data.source.tokenizer.size: 3 is not allowed: at least 300"),
         ("train.betas=[0.9, 1.0]", "train.betas[1]: 1.0 is not allowed: at least 0, below 1"),

@@ -19,6 +19,7 @@ Paths = Annotated[list[str], BeforeValidator(_as_list)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Size = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
+Depth = Annotated[int, Field(ge=1, le=1000)]  # more would be no model, but a folder made to fill the memory
 
 
 class Words(Table):
@@ -221,7 +222,7 @@ class RecurrentStack(Table):
     """The recurrent step: `lstm` and `gru` for quality, the others to compare them with."""
     width: Size = 256
     """The width of the state, in a direction."""
-    layers: Size = 1
+    layers: Depth = 1
     """Cells on top of each other, in a direction."""
     widths: list[Size] = []
     """A width for each layer, from the first, instead of one `width` for all."""
@@ -316,7 +317,7 @@ class TransformerStack(Table):
     kind: Literal["transformer"] = "transformer"
     width: Size = 256
     """The width of embeddings and of every layer."""
-    layers: Size = 3
+    layers: Depth = 3
     """Layers on top of each other."""
     heads: Size = 4
     """Attentions side by side, each with its share of the width."""

@@ -94,8 +94,11 @@ def test_a_path_is_no_system(model):
 
 
 def test_a_picture_of_where_it_looked(model):
-    picture = model.show("one two", expected="zwei eins")
-    assert picture.source == ["one", "two", "</s>"]
+    found = model.show("one two", expected="zwei eins")
+    assert (found.text, found.expected, found.answer) == ("one two", "zwei eins", model("one two"))
+    assert found.words is found.symbols
+    picture = found.picture()
+    assert picture.source == ("one", "two", "</s>")
     assert picture.weights_TS.shape == (len(picture.target), 3)
     assert np.allclose(picture.weights_TS.sum(1), 1.0)
 

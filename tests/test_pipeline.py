@@ -7,6 +7,7 @@ import torch
 
 from antiphon.config.toml import with_search
 from antiphon.data.store import PairStore
+from antiphon.data.vocab import END, START
 from antiphon.errors import AntiphonError
 from antiphon.pipeline import EMPTY, Pipeline
 from antiphon.store import load_folder
@@ -190,8 +191,18 @@ def test_losses_are_the_same_in_any_batch(pipeline):
 def test_where_it_looked(pipeline):
     (answer,) = pipeline.answer(["one two three"])[0]
     looked = pipeline.look("one two three", answer)
-    assert looked.source == ["one", "two", "three", "</s>"]
-    assert looked.target == [*answer.pieces, "</s>"]
-    (weights_HTS,) = looked.weights_HTS
-    assert weights_HTS.shape == (1, len(looked.target), 4)
-    torch.testing.assert_close(weights_HTS.sum(-1), torch.ones(1, len(looked.target)))
+    assert looked.source == (*pipeline.source.encode("one two three"), END)
+    assert looked.target == (*answer.symbols, END)
+    assert looked.read == (START, *answer.symbols)
+    (weights_BHTS,) = looked.looks.cross
+    assert weights_BHTS.shape == (1, 1, len(looked.target), 4)
+    torch.testing.assert_close(weights_BHTS.sum(-1), torch.ones(1, 1, len(looked.target)))
+    assert looked.looks.encoder == looked.looks.decoder == []
+
+
+def test_an_answer_that_was_cut_has_no_end_to_look_at(pipeline):
+    (answer,) = pipeline.answer(["one two three"], searching(pipeline, max_length=2))[0]
+    looked = pipeline.look("one two three", answer)
+    assert (answer.ended, looked.target) == (False, answer.symbols)
+    assert looked.read == (START, *answer.symbols[:-1])
+    assert looked.looks.cross[0].shape == (1, 1, 2, 4)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from antiphon.attend.looks import Looks
 from antiphon.build import build_model
 from antiphon.config import schema
 from antiphon.data.batch import load_batch, make_batch, plan
@@ -64,7 +65,7 @@ def watch_a_model(choice: schema.Seq2Seq) -> None:
         Learner(model, NOISY, 1).learn([batch], 0, 0)
         model.eval()
         with torch.inference_mode():
-            model(batch, [])
+            model(batch, Looks())
             limits = [7, 11, 5]
             state = model.start(batch.source_BS, batch.mask_BS)
             beam_search(model, state, limits, Beam(3, 2, 1.0), START, END, [PAD, START, UNKNOWN])

@@ -1,13 +1,9 @@
-"""Antiphon from Python: `train`, `load`, and a model that answers.
-
-T, S target and source places
-"""
+"""Antiphon from Python: `train`, `load`, and a model that answers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
 from antiphon.config.schema import Search
@@ -19,8 +15,8 @@ from antiphon.evaluate.lengths import Comparison
 from antiphon.evaluate.metrics import Score
 from antiphon.pipeline import Answer, Pipeline
 from antiphon.predict.quantize import quantize
+from antiphon.show.attention import Attention, read_attention
 from antiphon.show.chains import Gradients
-from antiphon.show.heatmap import Picture
 from antiphon.show.recurrence import read_chains
 from antiphon.store import load_folder
 
@@ -110,15 +106,12 @@ class Model:
         unit = self.pipeline.run.data.target_tokenizer.kind
         return metrics.perplexity(sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts), unit)
 
-    def show(self, text: str, expected: str | None = None) -> Picture:
-        """Where the model looked while it answered, ready to be drawn by `antiphon.show.heatmap`."""
-        answer = self.pipeline.answer([text])[0][0]
-        looked = self.pipeline.look(text, answer)
-        if not looked.weights_HTS:
-            weights_TS = np.zeros((len(looked.target), len(looked.source)))
-        else:
-            weights_TS = looked.weights_HTS[-1].mean(0).numpy()
-        return Picture(looked.source, looked.target, weights_TS, answer.text, text, answer.text, expected)
+    def show(self, text: str, expected: str | None = None) -> Attention:
+        """Where the model looked while it answered: every layer and head, in symbols and in words, and an alignment.
+
+        Ready to be drawn by `antiphon.show.heads`, and its `picture` by `antiphon.show.heatmap`.
+        """
+        return read_attention(self.pipeline, text, expected)
 
     def gradients(self, text: str, tell: Callable[[int, int], None] | None = None) -> Gradients:
         """How far gradients reach in each recurrent layer, over this text and the model's own answer to it.

@@ -310,8 +310,22 @@ def compare(
 
 
 @app.command
-def show(model: Path, text: str, *, gradients: Flag = False, out: Path | None = None, json: Flag = False) -> None:
+def show(
+    model: Path,
+    text: str,
+    *,
+    of: Literal["cross", "encoder", "decoder"] | None = None,
+    layer: int | None = None,
+    head: int | None = None,
+    symbols: Flag = False,
+    gradients: Flag = False,
+    out: Path | None = None,
+    json: Flag = False,
+) -> None:
     """Draw where a model looked while it answered one text, or how far gradients reach in its recurrent layers.
+
+    A page (--out x.html) has every layer and head to choose from. In the terminal and in a picture it is the
+    attention that aligns the answer with the source, of the last layer but one, unless another is chosen.
 
     Parameters
     ----------
@@ -319,6 +333,14 @@ def show(model: Path, text: str, *, gradients: Flag = False, out: Path | None = 
         A model folder.
     text
         The input.
+    of
+        Where the answer looked in the source (cross), the source in itself (encoder), the answer in itself (decoder).
+    layer
+        The layer to draw, from 1.
+    head
+        The head to draw, from 1; absent, the mean of the heads.
+    symbols
+        Draw the subwords themselves; absent, they are merged to words.
     gradients
         The norm of d h(T) / d h(t) in each recurrent layer: vanishes, stable or explodes.
     out
@@ -326,9 +348,9 @@ def show(model: Path, text: str, *, gradients: Flag = False, out: Path | None = 
     json
         Print one JSON object with the numbers instead of a drawing.
     """
-    from antiphon.commands.show import run_show
+    from antiphon.commands.show import Chosen, run_show
 
-    run_show(model, text, out, gradients, json)
+    run_show(model, text, out, gradients, json, Chosen(of, layer, head, symbols))
 
 
 @app.command

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import cached
 
+from antiphon.attend.looks import Looks
 from antiphon.attend.memory import Memory
 from antiphon.data.batch import Batch
 from antiphon.encode.tokens import Tokens
@@ -29,7 +30,7 @@ class Decoder(Protocol):
     def start(self, memory: Memory) -> Any: ...
 
     def __call__(
-        self, words_BTD: Tensor, state: Any, mask_BT: Tensor, look: list[Tensor] | None = None
+        self, words_BTD: Tensor, state: Any, mask_BT: Tensor, looks: Looks | None = None
     ) -> tuple[Tensor, Any]: ...
 
     def step(self, word_ND: Tensor, state: Any) -> tuple[Tensor, Any]: ...
@@ -42,18 +43,21 @@ class Seq2Seq(nn.Module):
         super().__init__()
         self.source, self.encoder, self.target, self.decoder, self.head = source, encoder, target, decoder, head
 
-    def forward(self, batch: Batch, look: list[Tensor] | None = None) -> Tensor:
-        """What the head reads at every real target place, P x E, with the true words before it."""
+    def forward(self, batch: Batch, looks: Looks | None = None) -> Tensor:
+        """What the head reads at every real target place, P x E, with the true words before it.
+
+        With `looks` the weights of every attention are kept in it.
+        """
         # A matrix that is computed from its parameters is computed once a batch, not once a step.
         with cached():
-            out_BTE, _ = self.decoder(
-                self.target(batch.target_in_BT), self.start(batch.source_BS, batch.mask_BS), batch.target_mask_BT, look
-            )
+            state = self.start(batch.source_BS, batch.mask_BS, looks)
+            out_BTE, _ = self.decoder(self.target(batch.target_in_BT), state, batch.target_mask_BT, looks)
         return Packing.of(batch.target_mask_BT).pack(out_BTE)
 
-    def start(self, source_BS: Tensor, mask_BS: Tensor) -> Any:
+    def start(self, source_BS: Tensor, mask_BS: Tensor, looks: Looks | None = None) -> Any:
         """Read the source; the state before the first word."""
-        return self.decoder.start(self.encoder(self.source(source_BS), mask_BS))
+        look = None if looks is None else looks.encoder
+        return self.decoder.start(self.encoder(self.source(source_BS), mask_BS, look))
 
     def step(self, words_N: Tensor, state: State) -> tuple[Tensor, State]:
         """The contract of search: log-probabilities of the next word, and the state after these."""

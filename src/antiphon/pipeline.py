@@ -1,6 +1,6 @@
 """Text in, text out: the one path that validation, the command line, Python and tests all use.
 
-B sentences · T, S target and source places · P real target places, C of them at a time · H heads
+B sentences · T, S target and source places · P real target places, C of them at a time
 E output · V words
 """
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
+from antiphon.attend.looks import Looks
 from antiphon.config.schema import RecurrentDecoder, RecurrentEncoder, Run, Search, TransformerStack
 from antiphon.data.batch import load_batch, make_batch, make_sources, plan_in_order
 from antiphon.data.store import PairStore
@@ -46,9 +46,10 @@ EMPTY = Answer("", 0.0, 0.0, (), (), True, ())
 class Looked:
     """Where a model looked while it wrote one answer."""
 
-    source: list[str]
-    target: list[str]  # the answer's symbols and its end
-    weights_HTS: list[Tensor]  # a layer that attends; recurrent decoders have one with one head
+    source: tuple[int, ...]  # symbols, and the end
+    target: tuple[int, ...]  # the answer's symbols, and its end where it has one
+    read: tuple[int, ...]  # what the decoder read for each of these: the start, then the symbol before
+    looks: Looks  # of a batch of one
 
 
 class Pipeline:
@@ -105,15 +106,12 @@ class Pipeline:
 
     def look(self, text: str, answer: Answer) -> Looked:
         """The attention behind an answer, from one pass over it; so it works after any search."""
-        symbols = self.source.encode(text)
-        batch = make_batch([symbols], [list(answer.symbols)])
-        look: list[Tensor] = []
+        source, looks = self.source.encode(text), Looks()
+        written = (*answer.symbols, END) if answer.ended else answer.symbols
         self.model.eval()
         with torch.inference_mode():
-            self.model(batch, look)
-        return Looked(
-            self.source.pieces([*symbols, END]), self.target.pieces([*answer.symbols, END]), [part[0] for part in look]
-        )
+            self.model(make_batch([source], [written[:-1]]), looks)
+        return Looked((*source, END), written, (START, *written[:-1]), looks)
 
     def write(self, sources: Sequence[Sequence[int]], numbers: Sequence[int], search: Search) -> list[list[Hypothesis]]:
         source_BS, mask_BS = make_sources(sources)

@@ -59,8 +59,39 @@ def test_the_attention_as_numbers(trained, antiphon, tmp_path):
     content = json.loads(ended.out)
     assert (content["text"], content["answer"]) == ("six five", "fünf sechs")
     assert (content["source"], content["target"]) == (["six", "five", "</s>"], ["fünf", "sechs", "</s>"])
-    assert [sum(row) for row in content["weights"]] == pytest.approx([1, 1, 1])
+    assert [sum(row) for row in content["weights"]] == pytest.approx([1, 1, 1], abs=1e-5)
     assert (tmp_path / "x.svg").exists()
+    assert content["alignment"]["source"] == ["six", "five"]
+    assert {link["target"] for link in content["alignment"]["links"]} == {0, 1}
+    heads = content["symbols"]["cross"]
+    assert (heads["rows"], heads["columns"]) == (content["target"], content["source"])
+    assert heads["weights"] == [[content["weights"]]] == content["words"]["cross"]["weights"]
+    assert set(content) == {"text", "answer", "source", "target", "weights", "alignment", "symbols", "words"}
+
+
+def test_a_head_can_be_chosen(trained, antiphon, tmp_path):
+    ended = antiphon(
+        "show", trained, "six five", "--of", "cross", "--layer", 1, "--head", 1, "--out", tmp_path / "x.svg"
+    )
+    assert ended.out.startswith("fünf sechs  (cross, layer 1, head 1)\n")
+    assert 'class="ribbon"' not in (tmp_path / "x.svg").read_text(encoding="utf-8")
+    antiphon("show", trained, "six five", "--out", tmp_path / "x.svg")
+    assert 'class="ribbon"' in (tmp_path / "x.svg").read_text(encoding="utf-8")
+
+
+def test_a_head_that_is_not_there(trained, antiphon):
+    ended = antiphon("show", trained, "six five", "--head", 2)
+    assert (ended.code, ended.out, ended.err) == (
+        2, "",
+        "antiphon: --head 2: no such head in this model's cross attention. Give 1, the only one.\n",
+    )  # fmt: skip
+
+
+def test_gradients_have_no_heads(antiphon, tmp_path):
+    ended = antiphon("show", tmp_path / "no model", "six", "--gradients", "--layer", 0)
+    assert (ended.code, ended.err) == (
+        2, "antiphon: --layer: chooses among heads of attention. Leave it out, or --gradients.\n",
+    )  # fmt: skip
 
 
 def test_how_far_gradients_reach(trained, antiphon):

@@ -10,6 +10,7 @@ from antiphon.config.schema import Subwords
 from antiphon.data import subwords
 from antiphon.data.subwords import ESCAPE, learn_subwords, open_subwords
 from antiphon.data.text import normalise
+from antiphon.data.vocab import END, START
 from antiphon.errors import AntiphonError
 
 TEXTS = [f"the {noun} {verb} on the {place}" for noun in ("cat", "dog", "hen") for verb in ("sat", "slept")
@@ -59,6 +60,14 @@ def test_special_symbols_have_their_numbers(tokenizer):
 
 def test_pieces_show_where_a_word_starts(tokenizer):
     assert "".join(tokenizer.pieces(tokenizer.encode("the cat"))) == "▁the▁cat"
+
+
+def test_words_are_counted_in_pieces_and_special_symbols_stand_alone(tokenizer):
+    ids = [START, *tokenizer.encode("▁▁ zzz qqq"), END]
+    counts = tokenizer.words(ids)
+    ends = [sum(counts[: n + 1]) for n in range(len(counts))]
+    words = [tokenizer.decode(ids[end - count : end]) for count, end in zip(counts, ends, strict=True)]
+    assert words == ["", "▁▁", "zzz", "qqq", ""]
 
 
 def test_any_numbers_can_be_decoded(tokenizer):

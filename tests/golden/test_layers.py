@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from antiphon.attend.memory import Memory
-from antiphon.attend.multihead import CrossAttention, SelfAttention
+from antiphon.attend.multihead import CrossAttention, ScaledDot, SelfAttention
 from antiphon.layers.cells import GRU, LSTM
 from antiphon.layers.dropout import Dropout
 from antiphon.layers.packing import Packing
@@ -64,6 +64,17 @@ def test_self_attention_is_torchs_multihead_attention(looking):
     if looking:
         torch.testing.assert_close(look[0][0], weights[0])
         torch.testing.assert_close(look[0][1, :, :3], weights[1, :, :3])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_weights_by_hand(causal):
+    """Queries and keys (1, 0, 0, 0) and (2, 0, 0, 0), width 4: scores 0.5 and 1, then 1 and 2."""
+    places_BHSC = torch.tensor([[[[1.0, 0, 0, 0], [2.0, 0, 0, 0]]]])
+    look: list[torch.Tensor] = []
+    read_BHTC = ScaledDot(0.0)(places_BHSC, places_BHSC, places_BHSC, None, causal, look)
+    first, second = (0.0 if causal else 1 / (1 + math.exp(-0.5))), 1 / (1 + math.exp(-1))
+    torch.testing.assert_close(look[0], torch.tensor([[[[1 - first, first], [1 - second, second]]]]))
+    torch.testing.assert_close(read_BHTC[0, 0, :, 0], torch.tensor([1 + first, 1 + second]))
 
 
 def test_cross_attention_is_torchs_multihead_attention():

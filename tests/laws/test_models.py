@@ -7,11 +7,14 @@ from typing import get_args
 import pytest
 import torch
 
+from antiphon.attend.looks import Looks
 from antiphon.build import build_model
 from antiphon.config import schema
 from antiphon.data.batch import Batch, make_batch
 from antiphon.data.vocab import END, PAD, START
+from antiphon.encode.transformer import Transformer as EncoderStack
 from antiphon.models import Seq2Seq
+from antiphon.predict.transformer import Transformer as DecoderStack
 from antiphon.search.beam import Beam, beam_search
 from tests.laws.combinations import COVERING, DECODERS, ENCODERS, VOCABULARY, every_half, name
 
@@ -85,14 +88,29 @@ def rows_can_be_selected(model: Seq2Seq) -> None:
 
 
 def looks_sum_to_one(model: Seq2Seq) -> None:
-    batch, look = make_batch(SOURCES, TARGETS), []
+    """In every attention of every layer: all of it is given away, to padding and to the future exactly nothing."""
+    batch, looks = make_batch(SOURCES, TARGETS), Looks()
     with torch.no_grad():
-        looked, plain = model(batch, look), model(batch)
+        looked, plain = model(batch, looks), model(batch)
     torch.testing.assert_close(looked, plain, **CLOSE)
-    for weights_BHTS in look:
-        assert weights_BHTS.shape[-1] == batch.source_BS.shape[1]
-        torch.testing.assert_close(weights_BHTS.sum(-1), torch.ones(weights_BHTS.shape[:-1]))
-        assert not weights_BHTS.masked_select(~batch.mask_BS[:, None, None, :]).any()
+    source_BS, target_BT = batch.mask_BS, batch.target_mask_BT
+    before_TT = torch.ones(target_BT.shape[1], target_BT.shape[1], dtype=torch.bool).tril()
+    for kind, asking, open_to in (
+        (looks.cross, target_BT, source_BS[:, None, None, :]),
+        (looks.encoder, source_BS, source_BS[:, None, None, :]),
+        (looks.decoder, target_BT, target_BT[:, None, None, :] & before_TT),
+    ):
+        for weights_BHTS in kind:
+            places = open_to.shape[-1]
+            assert weights_BHTS.shape == (*asking.shape[:1], weights_BHTS.shape[1], asking.shape[1], places)
+            torch.testing.assert_close(weights_BHTS.sum(-1), torch.ones(weights_BHTS.shape[:-1]))
+            real = asking[:, None, :, None].expand_as(weights_BHTS)
+            assert not weights_BHTS[real & ~open_to.expand_as(weights_BHTS)].any()
+    encoder, decoder = model.encoder, model.decoder
+    assert len(looks.encoder) == (len(encoder.layers) if isinstance(encoder, EncoderStack) else 0)
+    assert len(looks.decoder) == (len(decoder.layers) if isinstance(decoder, DecoderStack) else 0)
+    single = int(getattr(decoder, "attention", None) is not None)
+    assert len(looks.cross) == (len(decoder.layers) if isinstance(decoder, DecoderStack) else single)
 
 
 def everything_learns(model: Seq2Seq) -> None:

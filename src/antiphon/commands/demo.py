@@ -44,7 +44,7 @@ def run_demo(task: Task, dictionary: Path | None, out: Path, fresh: bool) -> Non
     train(load_run(None, f"demo-{task}", {"data": files}, []), folder, fresh, console)
     model = load(folder)
     _score(task, model, pairs)
-    pictures = [model.show(source, target) for source, target in _spread(pairs.test, _PICTURES)]
+    pictures = [model.show(source, target).picture() for source, target in _spread(pairs.test, _PICTURES)]
     page = out / f"{task}.html"
     write_text(
         page,

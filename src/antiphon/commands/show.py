@@ -1,4 +1,7 @@
-"""`antiphon show`: where a model looked, or how far its gradients reach."""
+"""`antiphon show`: where a model looked, or how far its gradients reach.
+
+L layers · H heads · T rows · S columns
+"""
 
 import math
 from collections.abc import Callable
@@ -12,8 +15,9 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from antiphon.api import Model, load
 from antiphon.commands.lines import in_colour, refuse_ending, say_json, terminal
+from antiphon.errors import AntiphonError
 from antiphon.files import write_text
-from antiphon.show import gradients, heatmap
+from antiphon.show import attention, gradients, heads, heatmap
 
 
 @dataclass(frozen=True)
@@ -26,10 +30,29 @@ class Drawn:
     numbers: dict[str, Any]
 
 
-def run_show(folder: Path, text: str, out: Path | None, of_gradients: bool, as_json: bool) -> None:
+@dataclass(frozen=True)
+class Chosen:
+    """Which heat map to draw; with nothing chosen, the alignment."""
+
+    of: attention.Kind | None = None
+    layer: int | None = None
+    head: int | None = None
+    symbols: bool = False
+
+    @property
+    def flags(self) -> list[str]:
+        return [f"--{name}" for name, value in vars(self).items() if value is not None and value is not False]
+
+
+def run_show(
+    folder: Path, text: str, out: Path | None, of_gradients: bool, as_json: bool, chosen: Chosen | None = None
+) -> None:
     refuse_ending(out)
+    chosen = chosen or Chosen()
+    if of_gradients and chosen.flags:
+        raise AntiphonError(f"{chosen.flags[0]}: chooses among heads of attention. Leave it out, or --gradients.")
     model, console = load(folder), terminal()
-    drawn = _gradients(model, text, console, as_json) if of_gradients else _attention(model, text)
+    drawn = _gradients(model, text, console, as_json) if of_gradients else _attention(model, text, chosen)
     if as_json:
         say_json(drawn.numbers)
     else:
@@ -40,18 +63,37 @@ def run_show(folder: Path, text: str, out: Path | None, of_gradients: bool, as_j
             console.print(f"Written: {out}", markup=False)
 
 
-def _attention(model: Model, text: str) -> Drawn:
-    picture = model.show(text)
-    numbers = {
-        "text": text, "answer": picture.answer, "source": picture.source, "target": picture.target,
-        "weights": np.asarray(picture.weights_TS).tolist(),
-    }  # fmt: skip
+def _attention(model: Model, text: str, chosen: Chosen) -> Drawn:
+    found = model.show(text)
+    picture = found.picture(chosen.of, chosen.layer, chosen.head, chosen.symbols)
     return Drawn(
         lambda width, colour: heatmap.terminal(picture, width, colour),
-        lambda: heatmap.svg(picture),
-        lambda intro: heatmap.html_page([picture], "Attention", intro),
-        numbers,
+        lambda: heatmap.svg(picture) if chosen.flags else heads.svg(found),
+        lambda intro: heads.html_page(found, intro),
+        _numbers(found),
     )
+
+
+def _numbers(found: attention.Attention) -> dict[str, Any]:
+    """Every layer and head, in symbols and in words; `weights` are those of the alignment, in symbols."""
+    numbers: dict[str, Any] = {"text": found.text, "answer": found.answer}
+    if found.alignment is not None:
+        picture = found.picture("cross", symbols=True)
+        numbers |= {"source": picture.source, "target": picture.target, "weights": _rounded(picture.weights_TS)}
+        numbers["alignment"] = {
+            "source": found.alignment.source, "target": found.alignment.target,
+            "links": [link._asdict() for link in found.alignment.links],
+        }  # fmt: skip
+    for unit, view in (("symbols", found.symbols), ("words", found.words)):
+        numbers[unit] = {
+            kind: {"rows": all_heads.rows, "columns": all_heads.columns, "weights": _rounded(all_heads.weights_LHTS)}
+            for kind, all_heads in view.items()
+        }
+    return numbers
+
+
+def _rounded(weights: Any) -> Any:
+    return np.asarray(weights, dtype=np.float64).round(6).tolist()
 
 
 def _gradients(model: Model, text: str, console: Console, as_json: bool) -> Drawn:

@@ -18,9 +18,9 @@ from antiphon.config.schema import Subwords
 from antiphon.data.text import normalise
 from antiphon.data.unmerge import split_merges, split_unigrams
 from antiphon.data.vocab import END, PAD, SILENT, SPECIAL, START, UNKNOWN
+from antiphon.data.words import WORD_START, gather
 from antiphon.errors import AntiphonError
 
-WORD_START = "\u2581"  # sentencepiece writes a space like this
 RESERVED = "\u2585"  # sentencepiece leaves out training lines that hold this
 # A user's own signs of these kinds are spelt with an escape, or they would come back as spaces or be left out.
 ESCAPE = "\U000f2581"
@@ -92,6 +92,9 @@ class SubwordTokenizer:
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return [unescape(self.names[i]) for i in ids]
+
+    def words(self, ids: Sequence[int]) -> list[int]:
+        return gather([None if i < len(SPECIAL) else self.names[i] for i in ids])
 
     def unknown(self, text: str) -> list[str]:
         """The letters without a piece: they are spelt in bytes, which the model has hardly seen."""

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from antiphon.config.schema import Bytes, Characters, Subwords, Words
-from antiphon.data.subwords import WORD_START, learn_subwords, open_subwords
+from antiphon.data.subwords import learn_subwords, open_subwords
 from antiphon.data.text import normalise
 from antiphon.data.vocab import SILENT, SPECIAL, UNKNOWN, Vocabulary, most_frequent
-from antiphon.data.words import AMBIGUOUS, JOINER, Split, cut_words, join_words
+from antiphon.data.words import AMBIGUOUS, JOINER, WORD_START, Split, cut_words, join_words
 from antiphon.errors import AntiphonError
 from antiphon.files import write_whole
 
@@ -40,6 +40,9 @@ class Tokenizer(Protocol):
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """One label a number, for pictures."""
+
+    def words(self, ids: Sequence[int]) -> list[int] | None:
+        """How many numbers each word takes, for pictures; None where numbers are not parts of words."""
 
     def unknown(self, text: str) -> list[str]:
         """The symbols of this text that were never seen in training, each once."""
@@ -73,6 +76,9 @@ class WordTokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.vocabulary.symbols(ids)
 
+    def words(self, ids: Sequence[int]) -> None:
+        return None
+
     def unknown(self, text: str) -> list[str]:
         missing = self.vocabulary.missing(cut_words(text, self.split))
         return list(dict.fromkeys(word.strip(JOINER) or JOINER for word in missing))
@@ -105,6 +111,9 @@ class CharacterTokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return [WORD_START if symbol == " " else symbol for symbol in self.vocabulary.symbols(ids)]
 
+    def words(self, ids: Sequence[int]) -> None:
+        return None
+
     def unknown(self, text: str) -> list[str]:
         return self.vocabulary.missing(normalise(text))
 
@@ -132,6 +141,9 @@ class ByteTokenizer:
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return [SPECIAL[i] if i < len(SPECIAL) else _show_byte(i - len(SPECIAL)) for i in ids]
+
+    def words(self, ids: Sequence[int]) -> None:
+        return None
 
     def unknown(self, text: str) -> list[str]:
         return []

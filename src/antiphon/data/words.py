@@ -1,7 +1,7 @@
-"""Cutting text into words and joining it again."""
+"""Cutting text into words, joining it again, and gathering pieces into words."""
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Literal
@@ -9,6 +9,7 @@ from typing import Literal
 from antiphon.data.text import normalise
 
 Split = Literal["spaces", "punctuation"]
+WORD_START = "\u2581"  # sentencepiece writes a space like this
 JOINER = "\uffed"  # stands where a punctuation mark touches its neighbour
 # A joiner in the user's own text is a mark, with up to two of ours around it: it could not be told from them.
 AMBIGUOUS = frozenset((JOINER, JOINER * 2, JOINER * 3))
@@ -46,3 +47,40 @@ def join_words(words: Iterable[str], split: Split) -> str:
         for seam in (f"{JOINER} {JOINER}", f"{JOINER} ", f" {JOINER}", JOINER):
             text = text.replace(seam, "")
     return text
+
+
+# What the names of their letters in Unicode begin with.
+_WITHOUT_SPACES = ("CJK UNIFIED", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
+
+
+def gather(pieces: Sequence[str | None]) -> list[int]:
+    """How many pieces each word takes; None is a piece that stands alone.
+
+    A word begins at a space. Marks at its edges are words of their own, as in alignments by hand; in scripts that are
+    written without spaces every piece is one.
+    """
+    counts: list[int] = []
+    start = 0
+    for place in range(1, len(pieces) + 1):
+        if place == len(pieces) or _begins(pieces[place - 1], pieces[place]):
+            counts += _set_marks_apart(pieces[start:place])
+            start = place
+    return counts
+
+
+def _begins(before: str | None, piece: str | None) -> bool:
+    if before is None or piece is None or piece.startswith(WORD_START):
+        return True
+    touching = (unicodedata.name(char, "") for char in (before[-1], piece[0]))
+    return not unicodedata.category(piece[0]).startswith("M") and any(
+        name.startswith(_WITHOUT_SPACES) for name in touching
+    )
+
+
+def _set_marks_apart(word: Sequence[str | None]) -> list[int]:
+    marks = [piece not in (None, WORD_START) and not any(map(_in_word, piece or "")) for piece in word]
+    if all(marks) or (word[0] == WORD_START and all(marks[1:])):
+        return [len(word)]
+    first = marks.index(False)
+    last = len(marks) - marks[::-1].index(False)
+    return [1] * first + [last - first] + [1] * (len(marks) - last)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from antiphon.attend.attention import Attention
+from antiphon.attend.looks import Looks
 from antiphon.attend.memory import Keyed, Memory
 from antiphon.layers.cells import Cell, CellState
 from antiphon.layers.dropout import Dropout
@@ -89,12 +90,12 @@ class Recurrent(nn.Module):
         )  # fmt: skip
 
     def forward(
-        self, words_BTD: Tensor, state: RecurrentState, mask_BT: Tensor, look: list[Tensor] | None = None
+        self, words_BTD: Tensor, state: RecurrentState, mask_BT: Tensor, looks: Looks | None = None
     ) -> tuple[Tensor, RecurrentState]:
         """All places at once; with padding behind the words, the state returned is that at the padded end."""
         inputs = self.dropout(self._with_summary(words_BTD, state))
         run = self._at_once if self.feed is None and not self.looks_back else self._one_by_one
-        x_BTE, context_BTM, state = run(inputs, state, look)
+        x_BTE, context_BTM, state = run(inputs, state, None if looks is None else looks.cross)
         return self._read_out(x_BTE, context_BTM), state
 
     def step(self, word_ND: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:

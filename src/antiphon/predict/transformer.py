@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
 
+from antiphon.attend.looks import Looks
 from antiphon.attend.memory import Keyed, Memory
 from antiphon.attend.multihead import CrossAttention, Past, SelfAttention
 from antiphon.layers.blocks import FeedForward, NormPlace, SubLayer
@@ -51,18 +52,19 @@ class DecoderLayer(nn.Module):
         self.around_feedforward = SubLayer(width, dropout, norm)
 
     def forward(
-        self, x_PD: Tensor, rows: Packing, queries: Packing, past: Past, keyed: Keyed, look: list[Tensor] | None
+        self, x_PD: Tensor, rows: Packing, queries: Packing, past: Past, keyed: Keyed, looks: Looks | None
     ) -> tuple[Tensor, Past]:
         """`rows` lays the words out a row a hypothesis, `queries` a row a sentence."""
         grown: list[Past] = []
+        back, across = (None, None) if looks is None else (looks.decoder, looks.cross)
 
         def look_back(y_PD: Tensor) -> Tensor:
-            read_PD, after = self.attention(y_PD, rows, None, past, None)
+            read_PD, after = self.attention(y_PD, rows, None, past, back)
             grown.append(after)
             return read_PD
 
         x_PD = self.around_attention(x_PD, look_back)
-        x_PD = self.around_memory_attention(x_PD, lambda y: self.memory_attention(y, queries, keyed, look))
+        x_PD = self.around_memory_attention(x_PD, lambda y: self.memory_attention(y, queries, keyed, across))
         return self.around_feedforward(x_PD, self.feedforward), grown[0]
 
 
@@ -91,11 +93,11 @@ class Transformer(nn.Module):
         return TransformerState(nothing, keyed, 0)
 
     def forward(
-        self, words_BTD: Tensor, state: TransformerState, mask_BT: Tensor, look: list[Tensor] | None = None
+        self, words_BTD: Tensor, state: TransformerState, mask_BT: Tensor, looks: Looks | None = None
     ) -> tuple[Tensor, TransformerState]:
         packing = Packing.of(mask_BT)
         x_PD, state = self._through(
-            packing.pack(words_BTD), packing, packing, packing.places(words_BTD.device), state, look
+            packing.pack(words_BTD), packing, packing, packing.places(words_BTD.device), state, looks
         )
         return packing.unpack(x_PD), state
 
@@ -112,7 +114,7 @@ class Transformer(nn.Module):
         queries: Packing,
         places_P: Tensor,
         state: TransformerState,
-        look: list[Tensor] | None,
+        looks: Looks | None,
     ) -> tuple[Tensor, TransformerState]:
         after = state.place + rows.length
         if self.positions is not None:
@@ -120,7 +122,7 @@ class Transformer(nn.Module):
         x_PD = self.dropout(x_PD)
         grown = []
         for layer, past, keyed in zip(self.layers, state.past, state.keyed, strict=True):
-            x_PD, past = layer(x_PD, rows, queries, past, keyed, look)
+            x_PD, past = layer(x_PD, rows, queries, past, keyed, looks)
             grown.append(past)
         if self.final_norm is not None:
             x_PD = self.final_norm(x_PD)

@@ -33,6 +33,8 @@ class Picture:
     text: str = ""  # the source as it was given
     answer: str = ""
     expected: str | None = None
+    across: str = "source"  # what the columns are
+    down: str = "answer"  # what the rows are
 
     def __post_init__(self) -> None:
         assert len(self.weights_TS) == len(self.target), "one row of weights for each symbol of the answer"
@@ -61,7 +63,7 @@ def terminal(picture: Picture, width: int, colour: bool) -> str:
     for start in range(0, len(columns), panel):
         end = min(start + panel, len(columns))
         part = f" ({start + 1}-{end} of {len(columns)})" if len(columns) > panel else ""
-        lines.append(cut(f"source across{part}, answer down", width))
+        lines.append(cut(f"{picture.across} across{part}, {picture.down} down", width))
         lines += [" " * (gutter + 1) + line for line in _headings(columns[start:end], step)]
         for cells, weights_S in zip(rows, picture.weights_TS, strict=True):
             label = cut(cells, gutter)
@@ -97,21 +99,21 @@ def _key(width: int, colour: bool) -> str:
 
 def svg(picture: Picture) -> str:
     """The heat map as one SVG file that needs nothing else, for light and dark surroundings."""
-    return svg_file("heatmap", picture.title, *_drawing(picture))
+    return svg_file("heatmap", picture.title, *draw(picture))
 
 
-def _drawing(picture: Picture) -> tuple[str, int, int]:
+def draw(picture: Picture) -> tuple[str, int, int]:
     """What is inside the SVG, its width and its height."""
     if not picture.source or not picture.target:
         return f'<text class="axis" x="8" y="24">{EMPTY}</text>', 400, 40
-    columns, rows = [_label(piece) for piece in picture.source], [_label(piece) for piece in picture.target]
+    columns, rows = [label(piece) for piece in picture.source], [label(piece) for piece in picture.target]
     longest = max(width_of(column) for column in columns)
     left = 36 + 10 * max(width_of(row) for row in rows)
     top = 50 if longest <= 2 else 34 + 9 * longest
     middle = top + CELL * len(rows) // 2
     parts = [
-        f'<text class="axis" x="{left}" y="16">source</text>',
-        f'<text class="axis" x="{-middle}" y="18" transform="rotate(-90)" text-anchor="middle">answer</text>',
+        f'<text class="axis" x="{left}" y="16">{picture.across}</text>',
+        f'<text class="axis" x="{-middle}" y="18" transform="rotate(-90)" text-anchor="middle">{picture.down}</text>',
     ]
     for s, column in enumerate(columns):
         x = left + CELL * s + CELL // 2
@@ -125,7 +127,8 @@ def _drawing(picture: Picture) -> tuple[str, int, int]:
             parts.append(
                 f'<rect class="cell" x="{left + CELL * s}" y="{y}" width="{CELL}" height="{CELL}"'
                 f' fill-opacity="{strength(weight):.3g}">'
-                f"<title>{weight:.3f}  answer {t + 1}: {escaped(row)}  source {s + 1}: {escaped(column)}</title></rect>"
+                f"<title>{weight:.3f}  {picture.down} {t + 1}: {escaped(row)}"
+                f"  {picture.across} {s + 1}: {escaped(column)}</title></rect>"
             )
         parts.append("</g>")
     return "".join(parts), left + CELL * len(columns) + 8, top + CELL * len(rows) + 8
@@ -135,7 +138,7 @@ def html_page(pictures: Sequence[Picture], title: str, intro: str) -> str:
     """All pictures on one page that loads nothing from elsewhere; every text in it is shown, never obeyed."""
     article, articles, style = Template(read_part("picture.html")), [], ""
     for number, picture in enumerate(pictures, start=1):
-        drawing, width, height = _drawing(picture)
+        drawing, width, height = draw(picture)
         # A picture shrinks with the window as long as its cells can be read; after that it scrolls.
         style += f"#heatmap-{number} {{ max-width: {width * 5 // 4}px; min-width: {width * 4 // 5}px; }}\n"
         articles.append(
@@ -144,7 +147,7 @@ def html_page(pictures: Sequence[Picture], title: str, intro: str) -> str:
                 number=number,
                 name="Heat map",
                 title=escaped(picture.title or f"Picture {number}"),
-                facts=_facts(picture),
+                facts=facts(picture),
                 viewbox=f"0 0 {width} {height}",
                 drawing=drawing,
                 open="",
@@ -155,27 +158,27 @@ def html_page(pictures: Sequence[Picture], title: str, intro: str) -> str:
     return html_file("heatmap", title, intro, "".join(articles), style)
 
 
-def _facts(picture: Picture) -> str:
-    facts = f"<dt>Source</dt><dd><bdi>{escaped(picture.text)}</bdi></dd>"
-    facts += f'<dt>Answer</dt><dd class="answer"><bdi>{escaped(picture.answer)}</bdi>'
+def facts(picture: Picture) -> str:
+    told = f"<dt>Source</dt><dd><bdi>{escaped(picture.text)}</bdi></dd>"
+    told += f'<dt>Answer</dt><dd class="answer"><bdi>{escaped(picture.answer)}</bdi>'
     if picture.expected is None:
-        return facts + "</dd>"
+        return told + "</dd>"
     verdict, sign = ("right", "✓") if picture.answer == picture.expected else ("wrong", "✗")
-    facts += f' <span class="verdict {verdict}">{sign} {verdict}</span></dd>'
-    return facts + f"<dt>Expected</dt><dd><bdi>{escaped(picture.expected)}</bdi></dd>"
+    told += f' <span class="verdict {verdict}">{sign} {verdict}</span></dd>'
+    return told + f"<dt>Expected</dt><dd><bdi>{escaped(picture.expected)}</bdi></dd>"
 
 
 def _table(picture: Picture) -> str:
     """The rows of the table that says the same as the drawing, for those who do not see it."""
-    head = "".join(f'<th scope="col"><bdi>{escaped(_label(piece))}</bdi></th>' for piece in picture.source)
+    head = "".join(f'<th scope="col"><bdi>{escaped(label(piece))}</bdi></th>' for piece in picture.source)
     rows = [f"<thead><tr><td></td>{head}</tr></thead>"]
     for piece, weights_S in zip(picture.target, picture.weights_TS, strict=True):
         cells = "".join(f"<td>{weight:.2f}</td>" for weight in weights_S)
-        rows.append(f'<tr><th scope="row"><bdi>{escaped(_label(piece))}</bdi></th>{cells}</tr>')
+        rows.append(f'<tr><th scope="row"><bdi>{escaped(label(piece))}</bdi></th>{cells}</tr>')
     return "\n".join(rows)
 
 
-def _label(piece: str) -> str:
+def label(piece: str) -> str:
     """A piece for a browser, which shapes letters well but needs a ground for a mark and a sign for a space."""
     shown = "".join("␣" if is_space(char) else char for char in legible(piece)) or "∅"
     ground = GROUND if unicodedata.category(shown[0]) in ("Mn", "Mc", "Me", "Cf") else ""

@@ -96,6 +96,33 @@ def test_at_1_it_is_teacher_forcing_to_the_bit(model):
     assert not same(learnt(a_learner(model, teacher_forcing=schema.TeacherForcing(p=0.2)), 4), plain)
 
 
+SKIPPING = schema.Seq2Seq.model_validate(
+    {
+        half: {**getattr(TRANSFORMER, half).model_dump(), "layers": 3, "layer_drop": 0.9}
+        for half in ("encoder", "decoder")
+    }
+)
+
+
+def test_a_learner_that_skips_layers_is_restored_bit_by_bit():
+    straight, after = learnt(a_learner(SKIPPING), 3), a_learner(SKIPPING)
+    kept = {name: tensor.clone() for name, tensor in straight.tensors().items()}
+    counts = {int(count) for name, count in kept.items() if name.startswith("updates.")}
+    assert len(counts) > 1  # some layers have learnt more often than others
+    assert sum(name.startswith("mean.") for name in kept) < len(straight.names)  # and some never
+    after.restore(kept, 3)
+    for step in range(3, 9):
+        assert straight.learn(BATCHES, step, step) == after.learn(BATCHES, step, step)
+    assert same(after, straight)
+
+
+def test_a_checkpoint_that_does_not_tell_how_often_a_weight_was_changed_means_every_time():
+    straight, after = learnt(a_learner(), 3), a_learner()
+    kept = {name: value.clone() for name, value in straight.tensors().items() if not name.startswith("updates.")}
+    after.restore(kept, 3)
+    assert same(after, straight)
+
+
 @pytest.mark.parametrize(
     "noise",
     [

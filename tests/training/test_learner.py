@@ -10,7 +10,7 @@ from antiphon.data.batch import DROPOUT, make_batch
 from antiphon.data.unmerge import keys
 from antiphon.store import weights_of
 from antiphon.training.learner import Learner
-from antiphon.training.loss import cross_entropy
+from antiphon.training.loss import cross_entropy, r_drop
 from antiphon.training.schedule import learning_rate
 
 MODEL = schema.Seq2Seq.model_validate(
@@ -121,6 +121,23 @@ def test_a_checkpoint_that_does_not_tell_how_often_a_weight_was_changed_means_ev
     kept = {name: value.clone() for name, value in straight.tensors().items() if not name.startswith("updates.")}
     after.restore(kept, 3)
     assert same(after, straight)
+
+
+@pytest.mark.parametrize("model", [MODEL, TRANSFORMER], ids=["recurrent", "transformer"])
+def test_r_drop_learns_from_two_passes_that_drop_different_numbers(model):
+    learner, by_hand = a_learner(model, r_drop=5.0, clip=0.0), a_learner(model)
+    update = learner.learn(BATCHES[:1], 0, 0)
+    (batch,), head = BATCHES[:1], by_hand.model.head
+    torch.manual_seed(int(keys(5, 0, DROPOUT, np.array([0]))[0]) >> 1)
+    passes = [by_hand.model.train()(batch) for _ in range(2)]
+    assert not torch.allclose(*passes)
+    words_P = batch.target_out_BT[batch.target_mask_BT]
+    loss = r_drop(*passes, head.weight_VE, head.bias_V, words_P, 0.1, 5.0) / batch.target_tokens
+    loss.backward()
+    assert update.loss == loss.item()
+    for mine, other in zip(learner.model.parameters(), by_hand.model.parameters(), strict=True):
+        assert torch.equal(mine.grad, other.grad)
+    assert same(learnt(a_learner(model, r_drop=0.0), 2), taught(a_learner(model), 2))
 
 
 @pytest.mark.parametrize(

@@ -382,6 +382,13 @@ def output_width(decoder: RecurrentDecoder | TransformerStack) -> int:
     return decoder.layer_widths[-1] if isinstance(decoder, RecurrentDecoder) else decoder.width
 
 
+def drops_something(half: RecurrentEncoder | RecurrentDecoder | TransformerStack) -> bool:
+    """Whether two passes through this half differ in training."""
+    if isinstance(half, TransformerStack):
+        return any((half.dropout, half.attention_dropout, half.activation_dropout, half.layer_drop))
+    return half.dropout > 0
+
+
 class Seq2Seq(Table):
     """n -> m: encode the source, attend to it, predict the target word by word."""
 
@@ -491,6 +498,8 @@ class Train(Table):
     """The largest gradient norm; 0: no clipping."""
     label_smoothing: Share = 0.1
     """Probability given to all words alike instead of the right one (Szegedy et al., 2016)."""
+    r_drop: Annotated[float, Field(ge=0.0)] = 0.0
+    """Learn from two passes with different dropout, and add this much of their divergence (Wu et al., 2021); 0: off."""
     teacher_forcing: TeacherForcing = TeacherForcing()
     word_dropout: Share = 0.0
     """The probability that a word the decoder reads is hidden, as `<unk>` (Bowman et al., 2016)."""
@@ -572,6 +581,11 @@ class Run(Table):
             raise ValueError(
                 f"search.max_source ({self.search.max_source}) must be at least data.max_length "
                 f"({self.data.max_length}), or a validation pair could be refused"
+            )
+        if self.train.r_drop and not (drops_something(self.model.encoder) or drops_something(self.model.decoder)):
+            raise ValueError(
+                "train.r_drop compares two passes that drop different numbers, and this model drops none: "
+                "raise model.encoder.dropout or model.decoder.dropout"
             )
         for name, half in (("encoder", self.model.encoder), ("decoder", self.model.decoder)):
             if (

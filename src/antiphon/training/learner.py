@@ -18,7 +18,7 @@ from antiphon.data.unmerge import keys
 from antiphon.models import Seq2Seq
 from antiphon.store import fill, weights_of
 from antiphon.training.exposure import forcing, with_own_words
-from antiphon.training.loss import cross_entropy
+from antiphon.training.loss import cross_entropy, r_drop
 from antiphon.training.noise import Draws, corrupt, hide_words
 from antiphon.training.schedule import learning_rate
 
@@ -75,8 +75,11 @@ class Learner:
 
     def _loss(self, batch: Batch) -> Tensor:
         words_P = batch.target_out_BT[batch.target_mask_BT]
-        head = self.model.head
-        return cross_entropy(self.model(batch), head.weight_VE, head.bias_V, words_P, self.choice.label_smoothing)
+        head, smoothing, alpha = self.model.head, self.choice.label_smoothing, self.choice.r_drop
+        if not alpha:
+            return cross_entropy(self.model(batch), head.weight_VE, head.bias_V, words_P, smoothing)
+        # The generator goes on from pass to pass, so nothing but what is dropped differs.
+        return r_drop(self.model(batch), self.model(batch), head.weight_VE, head.bias_V, words_P, smoothing, alpha)
 
     def _disturb(self, batch: Batch, p: float, draws: Draws) -> Batch:
         """What is read, as it is read in training; what is to be written stays."""

@@ -30,6 +30,7 @@ NOISY = schema.Train.model_validate(
         "ema": 0.9,
         "teacher_forcing": {"p": 0.5, "own": "sampled"},
         "word_dropout": 0.1,
+        "r_drop": 1.0,
         "corruption": {"swap": 0.2, "replace": 0.2, "drop": 0.2},
     }
 )

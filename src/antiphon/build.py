@@ -1,5 +1,6 @@
 """From choices to parts: the only file that turns a config into objects."""
 
+from collections.abc import Callable
 from typing import assert_never
 
 from torch import nn
@@ -13,7 +14,7 @@ from antiphon.encode import recurrent as recurrent_encoder
 from antiphon.encode import transformer as transformer_encoder
 from antiphon.encode.tokens import Tokens
 from antiphon.layers import positions
-from antiphon.layers.blocks import FeedForward
+from antiphon.layers.blocks import FeedForward, SubLayer, make_norm, scale_by_depth
 from antiphon.layers.cells import GRU, LSTM, Cell, Elman
 from antiphon.layers.dropout import Dropout
 from antiphon.layers.steps import CoupledLSTM, Orthogonal, PeepholeLSTM
@@ -41,13 +42,18 @@ def build_encoder(choice: schema.RecurrentEncoder | schema.TransformerStack, car
             layers = [_reading_layer(choice, number) for number in range(choice.layers)]
             return recurrent_encoder.Recurrent(layers, _pool(choice), dropout, choice.reverse, carry)
         case schema.TransformerStack():
+            relative = _relative(choice, both_ways=True)
             blocks = [
                 transformer_encoder.EncoderLayer(
-                    _self_attention(choice), _feedforward(choice), choice.width, choice.dropout, choice.norm
+                    _self_attention(choice, relative), _feedforward(choice), _around(choice)
                 )
                 for _ in range(choice.layers)
             ]
-            return transformer_encoder.Transformer(blocks, _positions(choice), choice.dropout, _final_norm(choice))
+            if choice.init == "depth_scaled":
+                scale_by_depth(blocks)
+            return transformer_encoder.Transformer(
+                blocks, _positions(choice), choice.dropout, choice.layer_drop, _final_norm(choice)
+            )
         case _:
             assert_never(choice)
 
@@ -57,16 +63,21 @@ def build_decoder(choice: schema.RecurrentDecoder | schema.TransformerStack, mem
         case schema.RecurrentDecoder():
             return _writer(choice, memory_width)
         case schema.TransformerStack():
+            relative = _relative(choice, both_ways=False)
             blocks = [
                 transformer_decoder.DecoderLayer(
-                    _self_attention(choice),
-                    CrossAttention(choice.width, memory_width, choice.heads, choice.attention_dropout),
-                    _feedforward(choice), choice.width, choice.dropout, choice.norm,
+                    _self_attention(choice, relative),
+                    CrossAttention(
+                        choice.width, memory_width, choice.heads, choice.key_value_heads, choice.attention_dropout
+                    ),
+                    _feedforward(choice), _around(choice),
                 )
                 for _ in range(choice.layers)
             ]  # fmt: skip
+            if choice.init == "depth_scaled":
+                scale_by_depth(blocks)
             return transformer_decoder.Transformer(
-                blocks, choice.width, _positions(choice), choice.dropout, _final_norm(choice)
+                blocks, choice.width, _positions(choice), choice.dropout, choice.layer_drop, _final_norm(choice)
             )
         case _:
             assert_never(choice)
@@ -86,7 +97,8 @@ def _writer(choice: schema.RecurrentDecoder, memory_width: int) -> recurrent_dec
 
 
 def _tokens(half: schema.RecurrentEncoder | schema.RecurrentDecoder | schema.TransformerStack, size: int) -> Tokens:
-    return Tokens(size, schema.embedding_width(half), scaled=isinstance(half, schema.TransformerStack))
+    scaled = isinstance(half, schema.TransformerStack) and half.scale_embedding
+    return Tokens(size, schema.embedding_width(half), scaled)
 
 
 def _reading_layer(choice: schema.RecurrentEncoder, number: int) -> recurrent_encoder.Layer:
@@ -220,20 +232,29 @@ def _positions(choice: schema.TransformerStack) -> positions.Positions | None:
             return positions.Sinusoidal(choice.width)
         case "learned":
             return positions.Learned(choice.width, choice.max_positions)
-        case "rotary":
-            return None  # they act inside the attention
+        case "rotary" | "relative" | "none":
+            return None  # they act inside the attention, or not at all
         case _:
             assert_never(choice.positions)
 
 
-def _self_attention(choice: schema.TransformerStack) -> SelfAttention:
+def _relative(choice: schema.TransformerStack, both_ways: bool) -> positions.Relative | None:
+    """One for all layers of a stack, as in the paper."""
+    return positions.Relative(choice.width, choice.heads, both_ways) if choice.positions == "relative" else None
+
+
+def _self_attention(choice: schema.TransformerStack, relative: positions.Relative | None) -> SelfAttention:
     rotary = positions.Rotary() if choice.positions == "rotary" else None
-    return SelfAttention(choice.width, choice.heads, choice.attention_dropout, rotary)
+    return SelfAttention(choice.width, choice.heads, choice.key_value_heads, choice.attention_dropout, rotary, relative)
 
 
 def _feedforward(choice: schema.TransformerStack) -> FeedForward:
     return FeedForward(choice.width, choice.feedforward, choice.activation, choice.activation_dropout)
 
 
-def _final_norm(choice: schema.TransformerStack) -> nn.LayerNorm | None:
-    return nn.LayerNorm(choice.width) if choice.norm == "before" else None
+def _around(choice: schema.TransformerStack) -> Callable[[], SubLayer]:
+    return lambda: SubLayer(choice.width, choice.dropout, choice.norm, choice.rms_norm)
+
+
+def _final_norm(choice: schema.TransformerStack) -> nn.Module | None:
+    return make_norm(choice.width, choice.rms_norm) if choice.norm == "before" else None

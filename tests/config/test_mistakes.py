@@ -288,6 +288,19 @@ def test_the_schema_s_own_words_follow_the_address(given, message):
             "model.encoder.max_positions (200) must be above data.max_length (256), "
             "to seat the longest training pair and its end",
         ),
+        (
+            ["model.encoder={kind=transformer, heads=4, kv_heads=3}"],
+            "model.encoder: 4 heads cannot share 3 kv_heads evenly: choose a divisor",
+        ),
+        (
+            ["model.decoder={kind=transformer, heads=4, kv_heads=8}"],
+            "model.decoder: 4 heads cannot share 8 kv_heads evenly: choose a divisor",
+        ),
+        (
+            ["train.r_drop=5.0", "model.encoder.dropout=0.0", "model.decoder={kind=transformer, dropout=0.0}"],
+            "train.r_drop compares two passes that drop different numbers, and this model drops none: "
+            "raise model.encoder.dropout or model.decoder.dropout",
+        ),
     ],
 )
 def test_choices_that_do_not_go_together(sets, message):

@@ -22,7 +22,9 @@ def test_a_recipe_is_short_says_what_it_is_and_names_no_files(name):
     assert not any(line.startswith(("train =", "valid =", "test =")) for line in lines)
 
 
-@pytest.mark.parametrize("name", ["rnnsearch", "transformer-tiny", "transformer-small", "transformer-lstm"])
+@pytest.mark.parametrize(
+    "name", ["rnnsearch", "transformer-tiny", "transformer-small", "transformer-base", "transformer-lstm"]
+)
 def test_a_promised_recipe_names_its_paper(name):
     file = resources.files("antiphon") / "recipes" / f"{name}.toml"
     assert "et al., " in file.read_text("utf-8").splitlines()[0]
@@ -43,6 +45,11 @@ def test_rnnsearch_is_that_of_the_paper():
 def test_transformer_tiny_is_that_of_the_paper():
     stack = TransformerStack(width=128, layers=4, heads=4, feedforward=256, dropout=0.3)
     assert halves("transformer-tiny") == (stack, stack)
+
+
+def test_transformer_base_has_the_sizes_of_the_paper():
+    stack = TransformerStack(width=512, layers=6, heads=8, feedforward=2048, dropout=0.1)
+    assert halves("transformer-base") == (stack, stack)
 
 
 def test_transformer_lstm_is_a_hybrid():

@@ -164,7 +164,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 # Few widths and heads, so that most of the runs that are drawn fit together.
 FITTING = {
     "width": [64, 128], "layers": [2], "widths": [[], [], [64, 128]], "embedding": [64, 128], "heads": [1, 2, 4],
-    "span": [3, 15], "half": [0, 9], "n_best": [1, 2], "max_steps": [0, 7],
+    "kv_heads": [0, 1], "span": [3, 15], "half": [0, 9], "n_best": [1, 2], "max_steps": [0, 7],
 }  # fmt: skip
 
 

@@ -52,7 +52,10 @@ def _share_weights(kernel: nn.RNNBase, cell: nn.RNNCellBase) -> None:
 @pytest.mark.parametrize("looking", [False, True])
 def test_self_attention_is_torchs_multihead_attention(looking):
     width, heads = 12, 3
-    ours, theirs = SelfAttention(width, heads, 0.0, None), nn.MultiheadAttention(width, heads, batch_first=True)
+    ours, theirs = (
+        SelfAttention(width, heads, heads, 0.0, None, None),
+        nn.MultiheadAttention(width, heads, batch_first=True),
+    )
     theirs.in_proj_weight, theirs.in_proj_bias = ours.projection.weight, ours.projection.bias
     theirs.out_proj.weight, theirs.out_proj.bias = ours.out.weight, ours.out.bias
     x_BSD = torch.randn(2, 5, width)
@@ -79,7 +82,7 @@ def test_weights_by_hand(causal):
 
 def test_cross_attention_is_torchs_multihead_attention():
     width, memory_width, heads = 8, 6, 2
-    ours = CrossAttention(width, memory_width, heads, 0.0)
+    ours = CrossAttention(width, memory_width, heads, heads, 0.0)
     theirs = nn.MultiheadAttention(width, heads, kdim=memory_width, vdim=memory_width, batch_first=True)
     theirs.q_proj_weight = ours.query.weight
     keys, values = ours.memory.weight.chunk(2)

@@ -13,12 +13,13 @@ from antiphon.config.keys import choices_of, kind_of, tables_of
 
 # Small, and different from each other where the mathematics allows, so that a mixed-up width shows.
 SMALL: dict[str, list[Any]] = {
-    "width": [8], "widths": [[], [6, 8]], "layers": [2], "embedding": [5], "feedforward": [7], "heads": [2],
+    "width": [8], "widths": [[], [6, 8]], "layers": [2], "embedding": [5], "feedforward": [7], "heads": [2], "kv_heads": [0, 1],
     "values": [3], "max_positions": [19], "filters": [3], "span": [3], "reach": [1],
 }  # fmt: skip
 VOCABULARY = 11
 REFUSED = ("nothing of the input", "never reads the summary", "equal", "goes nowhere", "needs an attention")
-DRAWN = ("dropout_through_time",)  # not enumerated: the laws hold for answers, where nothing is dropped
+# Not enumerated: the laws hold for answers, where nothing is dropped, and for any weights and word vectors.
+DRAWN = ("dropout_through_time", "init", "scale_embedding")
 Choices = dict[str, Any]
 
 
@@ -138,7 +139,7 @@ def _features(values: Choices, address: str) -> list[tuple[str, Any]]:
     for key, value in values.items():
         if isinstance(value, dict):
             found += _features(value, f"{address}{key}.")
-        elif isinstance(value, bool | str) or key == "directions":
+        elif isinstance(value, bool | str) or key in ("directions", "kv_heads"):
             found.append((address + key, value))
         elif key == "widths":
             found.append((address + key, bool(value)))

@@ -25,18 +25,19 @@ RECURRENT = (
     "model.decoder={kind=recurrent,width=7,embedding=7,dropout=0.2,attention={kind=additive,width=5}}",
 )  # fmt: skip
 TRANSFORMER = (
-    *COMMON, "model.encoder={kind=transformer,width=8,layers=1,heads=2,feedforward=9,dropout=0.2}",
-    "model.decoder={kind=transformer,width=8,layers=1,heads=2,feedforward=9,dropout=0.2,attention_dropout=0.1}",
+    *COMMON, "model.encoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,layer_drop=0.4}",
+    "model.decoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,attention_dropout=0.1,"
+    "layer_drop=0.4}",
 )  # fmt: skip
 WORDS = ("data.source.tokenizer={kind=words}", "data.target.tokenizer={kind=words}")
 # All that could make a resumed run differ: dropout of symbols, accumulation, a moving average, an average of the
-# best, words of the model's own, noise.
+# best, words of the model's own, noise, two passes.
 EVERYTHING = (
     "data.source.tokenizer={kind=subwords,size=300,dropout=0.2}",
     "data.target.tokenizer={kind=subwords,size=300,dropout=0.2}",
     "train.accumulate=2", "train.ema=0.9", "train.average=3",
     "train.teacher_forcing={p=0.3,schedule=linear,half=8,own=sampled}", "train.word_dropout=0.1",
-    "train.corruption={swap=0.1,replace=0.1,drop=0.1}",
+    "train.corruption={swap=0.1,replace=0.1,drop=0.1}", "train.r_drop=1.0",
 )  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from antiphon.config.toml import load_run
 from antiphon.training.log import read_log
 from antiphon.training.loop import train
 
-RECIPES = [name for name in recipe_names() if not name.startswith("demo-")]
+# The base model needs seconds a step on a CPU; it is the small one, wider and deeper.
+RECIPES = [name for name in recipe_names() if not name.startswith("demo-") and name != "transformer-base"]
 
 
 @pytest.mark.slow

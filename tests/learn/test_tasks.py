@@ -3,9 +3,14 @@
 import random
 
 import pytest
+import torch
 
+from antiphon.build import build_model
+from antiphon.config.schema import Seq2Seq, Train, TransformerStack
 from antiphon.config.toml import load_run
+from antiphon.data.batch import make_batch
 from antiphon.evaluate.metrics import exact_match
+from antiphon.training.learner import Learner
 from antiphon.training.loop import train
 
 LETTERS = "abcdefghij"
@@ -61,3 +66,23 @@ def test_transformers_learn(task, tmp_path):
 
 def test_a_transformer_reads_and_an_lstm_writes(tmp_path):
     assert learn("reverse", MIXED, 500, tmp_path) >= 98
+
+
+@pytest.mark.slow
+def test_a_deep_stack_with_norms_after_learns_from_depth_scaled_weights_only():
+    """Twelve layers a side, 60 steps of copying at a rate that leaves other weights where they were (ln 10 is 2.3)."""
+    assert _copying("glorot") > 2.2
+    assert _copying("depth_scaled") < 1.8
+
+
+def _copying(init: str) -> float:
+    """The loss after some steps on four letters out of ten."""
+    stack = TransformerStack(width=32, heads=2, layers=12, feedforward=64, norm="after", init=init, dropout=0.0)
+    torch.manual_seed(1)
+    choice = Train(warmup=0, schedule="constant", learning_rate=3e-3, label_smoothing=0.0)
+    learner = Learner(build_model(Seq2Seq(encoder=stack, decoder=stack), 14, 14), choice, seed=1)
+    draw, losses = random.Random(1), []
+    for step in range(60):
+        rows = [[draw.randint(4, 13) for _ in range(4)] for _ in range(32)]
+        losses.append(learner.learn([make_batch(rows, rows)], step, step).loss)
+    return sum(losses[-5:]) / 5

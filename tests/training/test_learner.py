@@ -10,7 +10,7 @@ from antiphon.data.batch import DROPOUT, make_batch
 from antiphon.data.unmerge import keys
 from antiphon.store import weights_of
 from antiphon.training.learner import Learner
-from antiphon.training.loss import cross_entropy
+from antiphon.training.loss import cross_entropy, r_drop
 from antiphon.training.schedule import learning_rate
 
 MODEL = schema.Seq2Seq.model_validate(
@@ -94,6 +94,50 @@ def test_at_1_it_is_teacher_forcing_to_the_bit(model):
     # Draws that choose no word of the model's own leave those of dropout as they were.
     assert same(learnt(a_learner(model, teacher_forcing=schema.TeacherForcing(p=1 - 1e-12)), 4), plain)
     assert not same(learnt(a_learner(model, teacher_forcing=schema.TeacherForcing(p=0.2)), 4), plain)
+
+
+SKIPPING = schema.Seq2Seq.model_validate(
+    {
+        half: {**getattr(TRANSFORMER, half).model_dump(), "layers": 3, "layer_drop": 0.9}
+        for half in ("encoder", "decoder")
+    }
+)
+
+
+def test_a_learner_that_skips_layers_is_restored_bit_by_bit():
+    straight, after = learnt(a_learner(SKIPPING), 3), a_learner(SKIPPING)
+    kept = {name: tensor.clone() for name, tensor in straight.tensors().items()}
+    counts = {int(count) for name, count in kept.items() if name.startswith("updates.")}
+    assert len(counts) > 1  # some layers have learnt more often than others
+    assert sum(name.startswith("mean.") for name in kept) < len(straight.names)  # and some never
+    after.restore(kept, 3)
+    for step in range(3, 9):
+        assert straight.learn(BATCHES, step, step) == after.learn(BATCHES, step, step)
+    assert same(after, straight)
+
+
+def test_a_checkpoint_that_does_not_tell_how_often_a_weight_was_changed_means_every_time():
+    straight, after = learnt(a_learner(), 3), a_learner()
+    kept = {name: value.clone() for name, value in straight.tensors().items() if not name.startswith("updates.")}
+    after.restore(kept, 3)
+    assert same(after, straight)
+
+
+@pytest.mark.parametrize("model", [MODEL, TRANSFORMER], ids=["recurrent", "transformer"])
+def test_r_drop_learns_from_two_passes_that_drop_different_numbers(model):
+    learner, by_hand = a_learner(model, r_drop=5.0, clip=0.0), a_learner(model)
+    update = learner.learn(BATCHES[:1], 0, 0)
+    (batch,), head = BATCHES[:1], by_hand.model.head
+    torch.manual_seed(int(keys(5, 0, DROPOUT, np.array([0]))[0]) >> 1)
+    passes = [by_hand.model.train()(batch) for _ in range(2)]
+    assert not torch.allclose(*passes)
+    words_P = batch.target_out_BT[batch.target_mask_BT]
+    loss = r_drop(*passes, head.weight_VE, head.bias_V, words_P, 0.1, 5.0) / batch.target_tokens
+    loss.backward()
+    assert update.loss == loss.item()
+    for mine, other in zip(learner.model.parameters(), by_hand.model.parameters(), strict=True):
+        assert torch.equal(mine.grad, other.grad)
+    assert same(learnt(a_learner(model, r_drop=0.0), 2), taught(a_learner(model), 2))
 
 
 @pytest.mark.parametrize(

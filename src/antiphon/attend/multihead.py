@@ -1,6 +1,7 @@
 """Multi-head attention over real places only, on torch's fused kernel.
 
 B batch · T queries · S places · P real places of the batch · H heads · C width of one head · D width · N rows
+G heads of keys and values, each for H / G heads of queries · U = H / G x T queries
 """
 
 from collections.abc import Sequence
@@ -12,13 +13,13 @@ from torch.nn import functional as F
 from antiphon.attend.memory import Keyed, Memory
 from antiphon.layers.dropout import Dropout
 from antiphon.layers.packing import Packing
-from antiphon.layers.positions import Rotary
+from antiphon.layers.positions import Relative, Rotary
 
-Past = tuple[Tensor, Tensor]  # keys and values of the places before, N x H x t x C
+Past = tuple[Tensor, Tensor]  # keys and values of the places before, N x G x t x C
 
 
 class ScaledDot(nn.Module):
-    """softmax(Q K^T / sqrt(C)) V (Vaswani et al., 2017), with dropout on the weights."""
+    """softmax(Q K^T / sqrt(C) + bias) V (Vaswani et al., 2017), with dropout on the weights."""
 
     def __init__(self, dropout: float) -> None:
         super().__init__()
@@ -27,44 +28,58 @@ class ScaledDot(nn.Module):
     def forward(
         self,
         q_BHTC: Tensor,
-        keys_BHSC: Tensor,
-        values_BHSC: Tensor,
+        keys_BGSC: Tensor,
+        values_BGSC: Tensor,
         mask: Tensor | None,
+        bias_HTS: Tensor | None,
         causal: bool,
         look: list[Tensor] | None,
     ) -> Tensor:
         """`mask` is True where a query may read; `causal` hides every place after the query's own."""
-        if look is None and not (self.training and self.dropout.rate):
-            return F.scaled_dot_product_attention(q_BHTC, keys_BHSC, values_BHSC, attn_mask=mask, is_causal=causal)
-        scores = (q_BHTC * q_BHTC.shape[-1] ** -0.5) @ keys_BHSC.transpose(2, 3)
+        heads, shared = q_BHTC.shape[1], q_BHTC.shape[1] // keys_BGSC.shape[1]
+        fused = look is None and bias_HTS is None and not (self.training and self.dropout.rate)
+        if fused and shared == 1:
+            return F.scaled_dot_product_attention(q_BHTC, keys_BGSC, values_BGSC, attn_mask=mask, is_causal=causal)
         if causal:
-            mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+            mask = torch.ones(q_BHTC.shape[2], keys_BGSC.shape[2], dtype=torch.bool, device=q_BHTC.device).tril()
+        q_BGUC = _join_heads(q_BHTC, shared)
+        if fused:
+            # One row a query, where queries may read different places.
+            rows = mask.repeat(shared, 1) if mask is not None and mask.dim() == 2 else mask
+            read_BGUC = F.scaled_dot_product_attention(q_BGUC, keys_BGSC, values_BGSC, attn_mask=rows)
+            return _part_heads(read_BGUC, heads)
+        scores_BHTS = _part_heads((q_BGUC * q_BGUC.shape[-1] ** -0.5) @ keys_BGSC.transpose(2, 3), heads)
+        if bias_HTS is not None:
+            scores_BHTS = scores_BHTS + bias_HTS
         if mask is not None:
-            scores = scores.masked_fill(~mask, float("-inf"))
-        weights_BHTS = scores.softmax(dim=-1)
+            scores_BHTS = scores_BHTS.masked_fill(~mask, float("-inf"))
+        weights_BHTS = scores_BHTS.softmax(dim=-1)
         if look is not None:
             look.append(weights_BHTS)
-        return self.dropout(weights_BHTS) @ values_BHSC
+        return _part_heads(_join_heads(self.dropout(weights_BHTS), shared) @ values_BGSC, heads)
 
 
 class SelfAttention(nn.Module):
     """Every place asks every place, or in a decoder every place before it and itself."""
 
-    def __init__(self, width: int, heads: int, dropout: float, rotary: Rotary | None) -> None:
+    def __init__(
+        self, width: int, heads: int, kv_heads: int, dropout: float, rotary: Rotary | None, relative: Relative | None
+    ) -> None:
         super().__init__()
-        self.heads = heads
-        self.projection = nn.Linear(width, 3 * width)  # queries, keys and values in one product
+        self.parts = [heads, kv_heads, kv_heads]
+        shared = width // heads * kv_heads
+        self.projection = nn.Linear(width, width + 2 * shared)  # queries, keys and values in one product
         self.out = nn.Linear(width, width)
         self.attend = ScaledDot(dropout)
-        self.rotary = rotary
-        _start_evenly([self.projection.weight[i * width : (i + 1) * width] for i in range(3)], self.out)
+        self.rotary, self.relative = rotary, relative
+        _start_evenly(self.projection.weight.detach().split([width, shared, shared]), self.out)
         nn.init.zeros_(self.projection.bias)
 
     def forward(
         self, x_PD: Tensor, packing: Packing, mask_BS: Tensor | None, past: Past | None, look: list[Tensor] | None
     ) -> tuple[Tensor, Past]:
         """With `past` (of no places at first) it is causal; without, `mask_BS` tells the real places."""
-        q, k, v = _split(packing.unpack(self.projection(x_PD)), 3, self.heads)
+        q, k, v = _split(packing.unpack(self.projection(x_PD)), self.parts)
         first = 0 if past is None else past[0].shape[2]
         if self.rotary is not None:
             q, k = self.rotary(q, first), self.rotary(k, first)
@@ -73,39 +88,50 @@ class SelfAttention(nn.Module):
         mask = None if mask_BS is None else mask_BS[:, None, None, :]
         if first and q.shape[2] > 1:
             mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril(first)
-        read = self.attend(q, k, v, mask, past is not None and not first, look)
+        bias = None if self.relative is None else self.relative(q.shape[2], k.shape[2])
+        read = self.attend(q, k, v, mask, bias, past is not None and not first, look)
         return self.out(packing.pack(read.transpose(1, 2).flatten(2))), (k, v)
 
 
 class CrossAttention(nn.Module):
     """Every target place asks every source place."""
 
-    def __init__(self, width: int, memory_width: int, heads: int, dropout: float) -> None:
+    def __init__(self, width: int, memory_width: int, heads: int, kv_heads: int, dropout: float) -> None:
         super().__init__()
-        self.heads = heads
+        self.heads, self.kv_heads = heads, kv_heads
         self.query = nn.Linear(width, width)
-        self.memory = nn.Linear(memory_width, 2 * width)  # keys and values in one product
+        self.memory = nn.Linear(memory_width, 2 * (width // heads * kv_heads))  # keys and values in one product
         self.out = nn.Linear(width, width)
         self.attend = ScaledDot(dropout)
-        _start_evenly([self.query.weight, self.memory.weight[:width], self.memory.weight[width:]], self.out)
+        _start_evenly([self.query.weight, *self.memory.weight.detach().chunk(2)], self.out)
         nn.init.zeros_(self.query.bias)
         nn.init.zeros_(self.memory.bias)
 
     def prepare(self, memory: Memory, packing: Packing) -> Keyed:
         """Keys and values for every head, once a sentence."""
         packed = self.memory(packing.pack(memory.states_BSM))
-        keys, values = _split(packing.unpack(packed), 2, self.heads)
+        keys, values = _split(packing.unpack(packed), [self.kv_heads] * 2)
         return Keyed(keys, values, memory.mask_BS)
 
     def forward(self, x_PD: Tensor, packing: Packing, keyed: Keyed, look: list[Tensor] | None) -> Tensor:
-        (q,) = _split(packing.unpack(self.query(x_PD)), 1, self.heads)
-        read = self.attend(q, keyed.keys, keyed.values, keyed.mask_BS[:, None, None, :], False, look)
+        (q,) = _split(packing.unpack(self.query(x_PD)), [self.heads])
+        read = self.attend(q, keyed.keys, keyed.values, keyed.mask_BS[:, None, None, :], None, False, look)
         return self.out(packing.pack(read.transpose(1, 2).flatten(2)))
 
 
-def _split(x_BTD: Tensor, count: int, heads: int) -> tuple[Tensor, ...]:
-    """`count` tensors of B x H x T x C out of one whose last axis holds them side by side."""
-    return x_BTD.unflatten(2, (count, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+def _split(x_BTD: Tensor, parts: list[int]) -> tuple[Tensor, ...]:
+    """Tensors of so many heads, B x H x T x C, out of one whose last axis holds them all side by side."""
+    return x_BTD.unflatten(2, (sum(parts), -1)).transpose(1, 2).split(parts, dim=1)
+
+
+def _join_heads(x_BHTC: Tensor, shared: int) -> Tensor:
+    """Heads that share keys ask as one, a head after the other: keys are never copied (Ainslie et al., 2023)."""
+    return x_BHTC.unflatten(1, (-1, shared)).flatten(2, 3)
+
+
+def _part_heads(x_BGUC: Tensor, heads: int) -> Tensor:
+    """The inverse."""
+    return x_BGUC.unflatten(2, (heads // x_BGUC.shape[1], -1)).flatten(1, 2)
 
 
 def _start_evenly(projections: Sequence[Tensor], out: nn.Linear) -> None:

@@ -321,14 +321,22 @@ class TransformerStack(Table):
     """Layers on top of each other."""
     heads: Size = 4
     """Attentions side by side, each with its share of the width."""
+    kv_heads: Count = 0
+    """Heads of keys and values, each shared by several heads that ask (Ainslie et al., 2023); 0: as many as `heads`."""
     feedforward: Size = 1024
     """The inner width of the feed-forward networks."""
-    activation: Literal["relu", "gelu"] = "relu"
-    """What bends the feed-forward networks."""
+    activation: Literal["relu", "gelu", "geglu", "swiglu"] = "relu"
+    """What bends the feed-forward networks; `geglu` and `swiglu` have a gate, a third matrix (Shazeer, 2020)."""
     norm: Literal["before", "after"] = "before"
-    """Layer norm before each sub-layer (trains without care), or after it (the original)."""
-    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
-    """How a place is told: waves (the original), a learned vector each, or turned queries and keys."""
+    """A norm before each sub-layer (trains without care), or after it (the original)."""
+    rms_norm: bool = False
+    """Norms that only divide by the root mean square (Zhang & Sennrich, 2019), instead of layer norms."""
+    init: Literal["glorot", "depth_scaled"] = "glorot"
+    """The first weights; `depth_scaled` divides those of layer n by sqrt(n), for deep stacks (Zhang et al., 2019)."""
+    scale_embedding: bool = True
+    """Multiply words' vectors by sqrt(width), so that positions do not drown them (Vaswani et al., 2017)."""
+    positions: Literal["sinusoidal", "learned", "rotary", "relative", "none"] = "sinusoidal"
+    """How a place is told: waves, a learned vector each, turned queries and keys, a bias by distance, not at all."""
     max_positions: Size = 1024
     """The places that learned positions can tell apart; a longer input is refused."""
     dropout: Share = 0.1
@@ -337,10 +345,18 @@ class TransformerStack(Table):
     """On the attention weights."""
     activation_dropout: Share = 0.0
     """Inside the feed-forward networks."""
+    layer_drop: Share = 0.0
+    """The probability that a batch skips a layer in training (Huang et al., 2016; Fan et al., 2020)."""
+
+    @property
+    def key_value_heads(self) -> int:
+        return self.kv_heads or self.heads
 
     @model_validator(mode="after")
     def heads_divide_the_width(self) -> "TransformerStack":
         refuse_uneven_heads(self.width, self.heads)
+        if self.heads % self.key_value_heads:
+            raise ValueError(f"{self.heads} heads cannot share {self.kv_heads} kv_heads evenly: choose a divisor")
         if self.positions == "rotary" and (self.width // self.heads) % 2:
             raise ValueError(
                 f"rotary positions turn pairs of numbers, and {self.width // self.heads} a head is odd: change it"
@@ -365,6 +381,13 @@ def memory_width(encoder: RecurrentEncoder | TransformerStack) -> int:
 def output_width(decoder: RecurrentDecoder | TransformerStack) -> int:
     """The width of what this decoder hands its head."""
     return decoder.layer_widths[-1] if isinstance(decoder, RecurrentDecoder) else decoder.width
+
+
+def drops_something(half: RecurrentEncoder | RecurrentDecoder | TransformerStack) -> bool:
+    """Whether two passes through this half differ in training."""
+    if isinstance(half, TransformerStack):
+        return any((half.dropout, half.attention_dropout, half.activation_dropout, half.layer_drop))
+    return half.dropout > 0
 
 
 class Seq2Seq(Table):
@@ -461,29 +484,31 @@ class Train(Table):
     batch_tokens: Size = 4096
     """Symbols in a batch, on the longer side, padding included."""
     accumulate: Size = 1
-    """Batches whose gradients are summed before one update."""
+    """Batches whose gradients are summed before one update, for larger ones than memory holds (Ott et al., 2018)."""
     learning_rate: Annotated[float, Field(gt=0.0)] = 1e-3
     """The highest rate, reached after `warmup` steps."""
     warmup: Count = 400
     """Steps in which the rate rises from nothing."""
     schedule: Literal["inverse_sqrt", "cosine", "constant"] = "inverse_sqrt"
-    """How the rate falls after the warm-up; the cosine reaches zero at `max_steps`."""
+    """Then it falls as 1 / sqrt(step) (Vaswani et al., 2017), or to 0 at `max_steps` (Loshchilov & Hutter, 2017)."""
     betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = [0.9, 0.98]
-    """AdamW's memory of gradients and of their squares."""
+    """AdamW's memory of gradients and of their squares (Kingma & Ba, 2015)."""
     weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
-    """AdamW's pull towards zero, on matrices only."""
+    """AdamW's pull towards zero, on matrices only (Loshchilov & Hutter, 2019)."""
     clip: Annotated[float, Field(ge=0.0)] = 1.0
     """The largest gradient norm; 0: no clipping."""
     label_smoothing: Share = 0.1
     """Probability given to all words alike instead of the right one (Szegedy et al., 2016)."""
+    r_drop: Annotated[float, Field(ge=0.0)] = 0.0
+    """Learn from two passes with different dropout, and add this much of their divergence (Wu et al., 2021); 0: off."""
     teacher_forcing: TeacherForcing = TeacherForcing()
     word_dropout: Share = 0.0
     """The probability that a word the decoder reads is hidden, as `<unk>` (Bowman et al., 2016)."""
     corruption: Corruption = Corruption()
     ema: Share = 0.0
-    """Judge and keep an exponential moving average of the weights with this memory; 0: off."""
+    """Judge and keep a moving average of the weights with this memory (Polyak & Juditsky, 1992); 0: off."""
     average: Count = 0
-    """At the end, average the weights of this many best validations and keep the mean if it is better; 0: off."""
+    """At the end, keep the mean of this many best validations' weights if better (Vaswani et al., 2017); 0: off."""
     metric: Literal["loss", "bleu", "exact_match"] = "loss"
     """What "best" means on the validation pairs."""
     patience: Count = 0
@@ -557,6 +582,11 @@ class Run(Table):
             raise ValueError(
                 f"search.max_source ({self.search.max_source}) must be at least data.max_length "
                 f"({self.data.max_length}), or a validation pair could be refused"
+            )
+        if self.train.r_drop and not (drops_something(self.model.encoder) or drops_something(self.model.decoder)):
+            raise ValueError(
+                "train.r_drop compares two passes that drop different numbers, and this model drops none: "
+                "raise model.encoder.dropout or model.decoder.dropout"
             )
         for name, half in (("encoder", self.model.encoder), ("decoder", self.model.decoder)):
             if (

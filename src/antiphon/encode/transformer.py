@@ -3,14 +3,14 @@
 B batch · S source places · P real places of the batch · D width · M width of the memory, the same
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torch import Tensor, nn
 
 from antiphon.attend.memory import Memory
 from antiphon.attend.multihead import SelfAttention
 from antiphon.attend.pool import mean
-from antiphon.layers.blocks import FeedForward, NormPlace, SubLayer
+from antiphon.layers.blocks import FeedForward, LayerDrop, SubLayer
 from antiphon.layers.dropout import Dropout
 from antiphon.layers.packing import Packing
 from antiphon.layers.positions import Positions
@@ -19,13 +19,10 @@ from antiphon.layers.positions import Positions
 class EncoderLayer(nn.Module):
     """Self-attention, then a feed-forward network, each with its residual and norm."""
 
-    def __init__(
-        self, attention: SelfAttention, feedforward: FeedForward, width: int, dropout: float, norm: NormPlace
-    ) -> None:
+    def __init__(self, attention: SelfAttention, feedforward: FeedForward, around: Callable[[], SubLayer]) -> None:
         super().__init__()
         self.attention, self.feedforward = attention, feedforward
-        self.around_attention = SubLayer(width, dropout, norm)
-        self.around_feedforward = SubLayer(width, dropout, norm)
+        self.around_attention, self.around_feedforward = around(), around()
 
     def forward(self, x_PD: Tensor, packing: Packing, mask_BS: Tensor | None, look: list[Tensor] | None) -> Tensor:
         x_PD = self.around_attention(x_PD, lambda y: self.attention(y, packing, mask_BS, None, look)[0])
@@ -40,12 +37,14 @@ class Transformer(nn.Module):
         layers: Sequence[EncoderLayer],
         positions: Positions | None,
         dropout: float,
-        final_norm: nn.LayerNorm | None,
+        layer_drop: float,
+        final_norm: nn.Module | None,
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.positions = positions
         self.dropout = Dropout(dropout)
+        self.skips = LayerDrop(layer_drop)
         self.final_norm = final_norm  # where norms stand before the sub-layers, nothing else bounds the last sum
 
     def forward(self, words_BSD: Tensor, mask_BS: Tensor, look: list[Tensor] | None = None) -> Memory:
@@ -56,7 +55,7 @@ class Transformer(nn.Module):
         x_PD = self.dropout(x_PD)
         hidden = None if packing.real_P is None else mask_BS
         for layer in self.layers:
-            x_PD = layer(x_PD, packing, hidden, look)
+            x_PD = x_PD if self.skips() else layer(x_PD, packing, hidden, look)
         if self.final_norm is not None:
             x_PD = self.final_norm(x_PD)
         states_BSM = packing.unpack(x_PD)

@@ -3,22 +3,25 @@
 D width
 """
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, assert_never
 
+import torch
 from torch import Tensor, nn
 
 from antiphon.layers.dropout import Dropout
+from antiphon.layers.norms import RMSNorm
 
 NormPlace = Literal["before", "after"]
+Activation = Literal["relu", "gelu", "geglu", "swiglu"]
 
 
 class SubLayer(nn.Module):
     """x + dropout(f(norm(x))), or norm(x + dropout(f(x))) as in the original Transformer."""
 
-    def __init__(self, width: int, dropout: float, norm: NormPlace) -> None:
+    def __init__(self, width: int, dropout: float, norm: NormPlace, rms_norm: bool) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
+        self.norm = make_norm(width, rms_norm)
         self.dropout = Dropout(dropout)
         self.first = norm == "before"
 
@@ -29,17 +32,70 @@ class SubLayer(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """W2 f(W1 x), the same at every place."""
+    """W2 f(W1 x), or W2 (f(W1 x) * W3 x) with a gate, the same at every place."""
 
-    def __init__(self, width: int, inner_width: int, activation: Literal["relu", "gelu"], dropout: float) -> None:
+    def __init__(self, width: int, inner_width: int, activation: Activation, dropout: float) -> None:
         super().__init__()
-        self.inner = nn.Linear(width, inner_width)
-        self.activation = nn.ReLU(inplace=True) if activation == "relu" else nn.GELU()
+        self.activation = _activation(activation)
+        beside = 2 if isinstance(self.activation, Gated) else 1
+        self.inner = nn.Linear(width, beside * inner_width)  # W1, or W1 and W3 in one product
         self.dropout = Dropout(dropout)
         self.out = nn.Linear(inner_width, width)
-        for linear in (self.inner, self.out):
-            nn.init.xavier_uniform_(linear.weight)
-            nn.init.zeros_(linear.bias)
+        for weight in (*self.inner.weight.detach().chunk(beside), self.out.weight):
+            nn.init.xavier_uniform_(weight)
+        nn.init.zeros_(self.inner.bias)
+        nn.init.zeros_(self.out.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.out(self.dropout(self.activation(self.inner(x))))
+
+
+class Gated(nn.Module):
+    """f(a) * b, where a and b lie side by side (Shazeer, 2020)."""
+
+    def __init__(self, activation: nn.Module) -> None:
+        super().__init__()
+        self.activation = activation
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate, value = x.chunk(2, dim=-1)
+        return self.activation(gate) * value
+
+
+def make_norm(width: int, rms: bool) -> nn.Module:
+    """(x - mean) / deviation * g + b (Ba et al., 2016), or without mean and bias."""
+    return RMSNorm(width) if rms else nn.LayerNorm(width)
+
+
+def _activation(name: Activation) -> nn.Module:
+    match name:
+        case "relu":
+            return nn.ReLU(inplace=True)
+        case "gelu":
+            return nn.GELU()
+        case "geglu":
+            return Gated(nn.GELU())
+        case "swiglu":
+            return Gated(nn.SiLU())
+        case _:
+            assert_never(name)
+
+
+def scale_by_depth(layers: Sequence[nn.Module]) -> None:
+    """Before training, divide the matrices of layer n by sqrt(n), so that deep stacks learn (Zhang et al., 2019)."""
+    with torch.no_grad():
+        for number, layer in enumerate(layers, start=1):
+            for part in layer.modules():
+                if isinstance(part, nn.Linear):
+                    part.weight.mul_(number**-0.5)
+
+
+class LayerDrop(nn.Module):
+    """In training, says of each layer whether this batch skips it (Huang et al., 2016; Fan et al., 2020)."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self) -> bool:
+        return self.training and self.rate > 0 and torch.rand(()).item() < self.rate

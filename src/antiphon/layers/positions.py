@@ -1,6 +1,6 @@
 """Positions: how a Transformer learns where a word stands.
 
-T places · D width · H heads · C width of one head · B batch
+T places · S places that are read · D width · H heads · C width of one head · B batch · U buckets of distances
 """
 
 import math
@@ -8,6 +8,9 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
+
+_BUCKETS, _FARTHEST = 32, 128
 
 
 class Positions(Protocol):
@@ -52,6 +55,38 @@ class Rotary(nn.Module):
         cos, sin = angles.cos(), angles.sin()
         left, right = x_BHTC.chunk(2, dim=-1)
         return torch.cat([left * cos - right * sin, right * cos + left * sin], dim=-1)
+
+
+class Relative(nn.Module):
+    """A learned number for each head and distance, added to the score (Raffel et al., 2020).
+
+    Near distances have a bucket each; farther ones share buckets that widen as the logarithm of the distance does, and
+    from 128 places on there is only one.
+    """
+
+    def __init__(self, width: int, heads: int, both_ways: bool) -> None:
+        super().__init__()
+        self.both_ways = both_ways  # False where no place reads what comes after it
+        self.bias_UH = nn.Parameter(torch.empty(_BUCKETS, heads).normal_(std=width**-0.5))
+
+    def forward(self, queries: int, length: int) -> Tensor:
+        """For the last `queries` of `length` places and all that they read: H x T x S."""
+        places_S = torch.arange(length, device=self.bias_UH.device)
+        distances_TS = places_S - places_S[length - queries :].unsqueeze(1)
+        return F.embedding(_buckets(distances_TS, self.both_ways), self.bias_UH).permute(2, 0, 1)
+
+
+def _buckets(distances_TS: Tensor, both_ways: bool) -> Tensor:
+    """0, 1, 2, ... for the places before, and the upper half of the buckets for those after where they are read."""
+    count = _BUCKETS // 2 if both_ways else _BUCKETS
+    near = count // 2
+    growth = (_FARTHEST / near) ** (1 / (count - near))
+    # Where each bucket but the first begins. A hair less, so that a whole number is not rounded up to the next.
+    begins = [*range(1, near), *(math.ceil(near * growth**step - 1e-9) for step in range(count - near))]
+    after_TS = distances_TS > 0
+    away_TS = distances_TS.abs() if both_ways else distances_TS.clamp(max=0).neg()
+    found_TS = torch.bucketize(away_TS, torch.tensor(begins, device=away_TS.device), right=True)
+    return found_TS + count * after_TS if both_ways else found_TS
 
 
 def _angles(places_T: Tensor, width: int) -> Tensor:

@@ -1,10 +1,10 @@
 """The Transformer decoder: every word looks at the words before it and at the memory.
 
 B batch · N rows = batch x beam · T, S target and source places · P real places of the batch
-D width · H heads of width C
+D width · G heads of keys and values, of width C
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from antiphon.attend.looks import Looks
 from antiphon.attend.memory import Keyed, Memory
 from antiphon.attend.multihead import CrossAttention, Past, SelfAttention
-from antiphon.layers.blocks import FeedForward, NormPlace, SubLayer
+from antiphon.layers.blocks import FeedForward, LayerDrop, SubLayer
 from antiphon.layers.dropout import Dropout
 from antiphon.layers.packing import Packing
 from antiphon.layers.positions import Positions
@@ -41,15 +41,11 @@ class DecoderLayer(nn.Module):
         attention: SelfAttention,
         memory_attention: CrossAttention,
         feedforward: FeedForward,
-        width: int,
-        dropout: float,
-        norm: NormPlace,
+        around: Callable[[], SubLayer],
     ) -> None:
         super().__init__()
         self.attention, self.memory_attention, self.feedforward = attention, memory_attention, feedforward
-        self.around_attention = SubLayer(width, dropout, norm)
-        self.around_memory_attention = SubLayer(width, dropout, norm)
-        self.around_feedforward = SubLayer(width, dropout, norm)
+        self.around_attention, self.around_memory_attention, self.around_feedforward = around(), around(), around()
 
     def forward(
         self, x_PD: Tensor, rows: Packing, queries: Packing, past: Past, keyed: Keyed, looks: Looks | None
@@ -77,13 +73,15 @@ class Transformer(nn.Module):
         width: int,
         positions: Positions | None,
         dropout: float,
-        final_norm: nn.LayerNorm | None,
+        layer_drop: float,
+        final_norm: nn.Module | None,
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.width = width
         self.positions = positions
         self.dropout = Dropout(dropout)
+        self.skips = LayerDrop(layer_drop)
         self.final_norm = final_norm  # where norms stand before the sub-layers, nothing else bounds the last sum
 
     def start(self, memory: Memory) -> TransformerState:
@@ -122,13 +120,14 @@ class Transformer(nn.Module):
         x_PD = self.dropout(x_PD)
         grown = []
         for layer, past, keyed in zip(self.layers, state.past, state.keyed, strict=True):
-            x_PD, past = layer(x_PD, rows, queries, past, keyed, looks)
+            if not self.skips():
+                x_PD, past = layer(x_PD, rows, queries, past, keyed, looks)
             grown.append(past)
         if self.final_norm is not None:
             x_PD = self.final_norm(x_PD)
         return x_PD, replace(state, past=tuple(grown), place=after)
 
 
-def _no_past(keys_BHSC: Tensor) -> Past:
-    nothing = keys_BHSC[:, :, :0]
+def _no_past(keys_BGSC: Tensor) -> Past:
+    nothing = keys_BGSC[:, :, :0]
     return nothing, nothing

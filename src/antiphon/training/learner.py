@@ -18,7 +18,7 @@ from antiphon.data.unmerge import keys
 from antiphon.models import Seq2Seq
 from antiphon.store import fill, weights_of
 from antiphon.training.exposure import forcing, with_own_words
-from antiphon.training.loss import cross_entropy
+from antiphon.training.loss import cross_entropy, r_drop
 from antiphon.training.noise import Draws, corrupt, hide_words
 from antiphon.training.schedule import learning_rate
 
@@ -62,12 +62,7 @@ class Learner:
             batch = self._disturb(clean, p, Draws(self.seed, step, part))
             # Every draw of dropout is a function of (seed, step, part), so there is no random state to save.
             torch.manual_seed(int(keys(self.seed, step, DROPOUT, np.array([part]))[0]) >> 1)
-            words_P = batch.target_out_BT[batch.target_mask_BT]
-            head = self.model.head
-            share = (
-                cross_entropy(self.model(batch), head.weight_VE, head.bias_V, words_P, self.choice.label_smoothing)
-                / tokens
-            )
+            share = self._loss(batch) / tokens
             share.backward()
             loss += share.item()
         limit = self.choice.clip or math.inf
@@ -77,6 +72,14 @@ class Learner:
             self.optimizer.step()
             self._follow(updates)
         return Update(loss, tokens, norm, norm > limit, rate, p, taken)
+
+    def _loss(self, batch: Batch) -> Tensor:
+        words_P = batch.target_out_BT[batch.target_mask_BT]
+        head, smoothing, alpha = self.model.head, self.choice.label_smoothing, self.choice.r_drop
+        if not alpha:
+            return cross_entropy(self.model(batch), head.weight_VE, head.bias_V, words_P, smoothing)
+        # The generator goes on from pass to pass, so nothing but what is dropped differs.
+        return r_drop(self.model(batch), self.model(batch), head.weight_VE, head.bias_V, words_P, smoothing, alpha)
 
     def _disturb(self, batch: Batch, p: float, draws: Draws) -> Batch:
         """What is read, as it is read in training; what is to be written stays."""
@@ -110,6 +113,7 @@ class Learner:
         for parameter, state in self.optimizer.state.items():
             tensors[f"mean.{self.names[parameter]}"] = state["exp_avg"]
             tensors[f"square.{self.names[parameter]}"] = state["exp_avg_sq"]
+            tensors[f"updates.{self.names[parameter]}"] = state["step"]
         return tensors
 
     def fits(self, tensors: Mapping[str, Tensor]) -> bool:
@@ -121,11 +125,12 @@ class Learner:
         fill(self.model, _below("model.", tensors))
         ema = _below("ema.", tensors)
         self.ema = {name: ema[name] for name in self.ema}  # in the weights' own order, which `_follow` goes by
-        means, squares = _below("mean.", tensors), _below("square.", tensors)
+        means, squares, counts = (_below(prefix, tensors) for prefix in ("mean.", "square.", "updates."))
         for parameter, name in self.names.items():
             if name in means:
-                steps = torch.tensor(float(updates))
-                self.optimizer.state[parameter] = {"step": steps, "exp_avg": means[name], "exp_avg_sq": squares[name]}
+                # A layer that was skipped has fewer; checkpoints from before that could happen do not tell.
+                count = counts.get(name, torch.tensor(float(updates)))
+                self.optimizer.state[parameter] = {"step": count, "exp_avg": means[name], "exp_avg_sq": squares[name]}
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -39,10 +39,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         for start in range(0, places, chunk):
             x_CE, words_C1 = x[start : start + chunk], words[start : start + chunk].unsqueeze(1)
             logits_CV, shares_CV = logits[: len(x_CE)], shares[: len(x_CE)]
-            torch.addmm(bias, x_CE, weight.t(), out=logits_CV)
-            torch.ops.aten._softmax.out(logits_CV, 1, False, out=shares_CV)
-            highest, where = logits_CV.max(dim=1, keepdim=True)
-            normaliser = highest - shares_CV.gather(1, where).log()
+            normaliser = _speak(x_CE, weight, bias, logits_CV, shares_CV)
             smooth = (x_CE @ row_sum_E + bias_sum).sum() * (smoothing / size)
             loss += normaliser.sum() - (1 - smoothing) * logits_CV.gather(1, words_C1).sum() - smooth
             if grad_x is None or grad_weight is None or grad_bias is None:
@@ -61,3 +58,84 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         grad_x, grad_weight, grad_bias = ctx.saved_tensors
         return grad_x * grad, grad_weight * grad, grad_bias * grad, None, None, None
+
+
+def _speak(x_CE: Tensor, weight_VE: Tensor, bias_V: Tensor, logits_CV: Tensor, shares_CV: Tensor) -> Tensor:
+    """Write logits and probabilities where they belong; gives the logits' normalisers, C x 1."""
+    torch.addmm(bias_V, x_CE, weight_VE.t(), out=logits_CV)
+    torch.ops.aten._softmax.out(logits_CV, 1, False, out=shares_CV)
+    highest, where = logits_CV.max(dim=1, keepdim=True)
+    return highest - shares_CV.gather(1, where).log()
+
+
+def r_drop(
+    first_PE: Tensor,
+    second_PE: Tensor,
+    weight_VE: Tensor,
+    bias_V: Tensor,
+    words_P: Tensor,
+    smoothing: float,
+    alpha: float,
+) -> Tensor:
+    """R-Drop (Wu et al., 2021): two passes over the same words, and how far apart they are in what they say.
+
+    (CE(p) + CE(q) + alpha (KL(p | q) + KL(q | p)) / 2) / 2, summed: the paper's loss for one pass, so that it can be
+    compared with the loss of a run without it.
+    """
+    return _Agreement.apply(first_PE, second_PE, weight_VE, bias_V, words_P, smoothing, alpha)  # type: ignore[no-untyped-call]
+
+
+class _Agreement(torch.autograd.Function):
+    """Loss and gradient together again, while the probabilities p and q of both passes are at hand.
+
+    With d = log p - log q, the gradient of KL(p | q) by the logits of p is p (d - KL(p | q)), and that of KL(q | p) is
+    p - q. By the logits of q they are the same with p and q exchanged, and with them the sign of d.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, y: Tensor, weight: Tensor, bias: Tensor, words: Tensor, smoothing: float, alpha: float
+    ) -> Tensor:
+        places, size, half = len(x), len(weight), alpha / 2
+        chunk = min(places, max(16, _CHUNK // (2 * size)))
+        memory = x.new_empty(4, chunk, size)
+        loss = x.new_zeros(())
+        grad_x, grad_y, grad_weight, grad_bias = (torch.zeros_like(part) for part in (x, y, weight, bias))
+        for start in range(0, places, chunk):
+            here = slice(start, start + chunk)
+            words_C1 = words[here].unsqueeze(1)
+            p_CV, q_CV, d_CV, other_CV = memory[:, : len(words_C1)]
+            normal_C1 = _speak(x[here], weight, bias, d_CV, p_CV)
+            loss += normal_C1.sum() - _right(d_CV, words_C1, smoothing)
+            other_C1 = _speak(y[here], weight, bias, other_CV, q_CV)
+            loss += other_C1.sum() - _right(other_CV, words_C1, smoothing)
+            d_CV.sub_(other_CV).sub_(normal_C1 - other_C1)
+            kl_pq_C1, kl_qp_C1 = _means(p_CV, d_CV), -_means(q_CV, d_CV)
+            loss += half * (kl_pq_C1 + kl_qp_C1).sum()
+            by_p_CV = torch.mul(d_CV, half, out=other_CV).add_(1 + half - half * kl_pq_C1).mul_(p_CV)
+            by_q_CV = d_CV.mul_(-half).add_(1 + half - half * kl_qp_C1).mul_(q_CV)
+            by_p_CV.sub_(q_CV, alpha=half)
+            by_q_CV.sub_(p_CV, alpha=half)
+            for by_CV, states, grad in ((by_p_CV, x[here], grad_x[here]), (by_q_CV, y[here], grad_y[here])):
+                by_CV.sub_(smoothing / size)
+                by_CV.scatter_add_(1, words_C1, by_CV.new_full(words_C1.shape, smoothing - 1))
+                torch.mm(by_CV, weight, out=grad)
+                grad_weight.addmm_(by_CV.t(), states)
+                grad_bias += by_CV.sum(0)
+        ctx.save_for_backward(grad_x, grad_y, grad_weight, grad_bias)
+        return loss / 2
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None, None, None]:
+        grad_x, grad_y, grad_weight, grad_bias = (part * (grad / 2) for part in ctx.saved_tensors)
+        return grad_x, grad_y, grad_weight, grad_bias, None, None, None
+
+
+def _right(logits_CV: Tensor, words_C1: Tensor, smoothing: float) -> Tensor:
+    """The logits that should be high, summed: the word's own, and a little of all."""
+    return (1 - smoothing) * logits_CV.gather(1, words_C1).sum() + smoothing * logits_CV.mean(1).sum()
+
+
+def _means(shares_CV: Tensor, values_CV: Tensor) -> Tensor:
+    """The mean value of each row under its probabilities, C x 1."""
+    return torch.bmm(shares_CV.unsqueeze(1), values_CV.unsqueeze(2)).squeeze(2)

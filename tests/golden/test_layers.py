@@ -74,7 +74,7 @@ def test_weights_by_hand(causal):
     """Queries and keys (1, 0, 0, 0) and (2, 0, 0, 0), width 4: scores 0.5 and 1, then 1 and 2."""
     places_BHSC = torch.tensor([[[[1.0, 0, 0, 0], [2.0, 0, 0, 0]]]])
     look: list[torch.Tensor] = []
-    read_BHTC = ScaledDot(0.0)(places_BHSC, places_BHSC, places_BHSC, None, causal, look)
+    read_BHTC = ScaledDot(0.0)(places_BHSC, places_BHSC, places_BHSC, None, None, causal, look)
     first, second = (0.0 if causal else 1 / (1 + math.exp(-0.5))), 1 / (1 + math.exp(-1))
     torch.testing.assert_close(look[0], torch.tensor([[[[1 - first, first], [1 - second, second]]]]))
     torch.testing.assert_close(read_BHTC[0, 0, :, 0], torch.tensor([1 + first, 1 + second]))

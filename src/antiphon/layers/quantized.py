@@ -1,4 +1,4 @@
-"""Products with 8-bit weights: integer arithmetic, which is several times as fast as float32 on a CPU.
+"""Products with 8-bit weights: integer arithmetic instead of float32.
 
 N rows · D width of the input · G of the output, C of them at a time
 """

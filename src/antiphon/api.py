@@ -124,7 +124,7 @@ class Model:
 def load(folder: str | Path, int8: bool = False) -> Model:
     """The model in a folder that `train` wrote; a damaged or foreign folder is refused.
 
-    With `int8` it answers with 8-bit weights: a quarter of the weights, and almost always the same answers.
+    With `int8` it writes its answers with 8-bit weights: they are almost always the same.
     """
     loaded = load_folder(Path(folder))
     if int8:

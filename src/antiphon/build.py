@@ -171,13 +171,10 @@ def _bridge(choice: schema.RecurrentDecoder, memory_width: int, cells: list[Cell
 
 
 def _attention(choice: schema.RecurrentDecoder, memory_width: int) -> Attention | None:
-    match choice.attention:
-        case schema.NoAttention():
-            return None
-        case schema.MultiHeadAttention(width=values) as attending:
-            pass
-        case attending:
-            values = attending.values
+    attending = choice.attention
+    if isinstance(attending, schema.NoAttention):
+        return None
+    values = attending.width if isinstance(attending, schema.MultiHeadAttention) else attending.values
     scorer = _scorer(attending, choice.query_width, memory_width)
     return Attention(scorer, _window(attending, choice.query_width), _weigh(attending), memory_width, values)
 

@@ -211,7 +211,7 @@ def predict(
     seed
         Line n is drawn with (seed, n).
     int8
-        Weights in 8 bits: a quarter of the memory, and almost always the same answers.
+        Weights in 8 bits while the answer is written: almost always the same answers.
     scores
         Put the score and a TAB before each answer.
     json
@@ -255,7 +255,7 @@ def evaluate(
     beam
         Hypotheses that are kept; 1 is greedy.
     int8
-        Weights in 8 bits: a quarter of the memory, and almost always the same answers.
+        Weights in 8 bits while the answer is written: almost always the same answers.
     tokenize
         BLEU's tokenisation: none for text that is tokenised already.
     lowercase

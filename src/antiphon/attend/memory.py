@@ -15,9 +15,7 @@ class Memory:
     states_BSM: Tensor
     mask_BS: Tensor  # True where there is a real position
     summary_BM: Tensor  # one vector for the whole input
-    last: tuple[
-        tuple[Tensor, ...], ...
-    ] = ()  # a recurrent encoder's last state, layer by layer, for one that copies it
+    last: tuple[tuple[Tensor, ...], ...] = ()  # a recurrent encoder's, layer by layer, where a decoder copies it
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ V words · D width of a word · E output
 
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import cached
 
@@ -62,4 +63,7 @@ class Seq2Seq(nn.Module):
     def step(self, words_N: Tensor, state: State) -> tuple[Tensor, State]:
         """The contract of search: log-probabilities of the next word, and the state after these."""
         out_NE, state = self.decoder.step(self.target(words_N), state)
-        return self.head(out_NE).log_softmax(dim=-1), state
+        logits_NV = self.head(out_NE)
+        if torch.is_grad_enabled():
+            return logits_NV.log_softmax(dim=-1), state
+        return torch.ops.aten._log_softmax.out(logits_NV, 1, False, out=logits_NV), state  # where they stand

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+_IN_CACHE = 1 << 18  # numbers of meetings that are made before they are summed up
+
 
 class Scorer(Protocol):
     """A query meets a memory in two steps, because the second half is the same for every query."""
@@ -111,33 +113,38 @@ class Additive(nn.Module):
         return self.memory(memory_BSM)
 
     def forward(self, query_BTQ: Tensor, keys_BSA: Tensor, last_BTS: Tensor | None) -> Tensor:
-        # Every query meets every key, so the sum carries a T and an S axis.
-        meeting_BTSA = (self.query(query_BTQ).unsqueeze(2) + keys_BSA.unsqueeze(1)).tanh_()
-        return self.out(meeting_BTSA).squeeze(3).unsqueeze(1)
+        return self.meet(query_BTQ, keys_BSA, ())
+
+    def meet(self, query_BTQ: Tensor, keys_BSA: Tensor, others: tuple[Tensor, ...]) -> Tensor:
+        """Every query meets every key, so sums carry a T and an S axis, and so do `others`, which are added to them."""
+        query_BTA = self.query(query_BTQ)
+        size = max(1, query_BTA.shape[1] * keys_BSA[0].numel())
+        # In training all of it is kept for the way back; otherwise a few sentences at a time do not leave the cache.
+        rows = len(keys_BSA) if torch.is_grad_enabled() else max(1, _IN_CACHE // size)
+        scores = []
+        for query, keys, *more in zip(*(part.split(rows) for part in (query_BTA, keys_BSA, *others)), strict=True):
+            meeting = query.unsqueeze(2) + keys.unsqueeze(1)
+            for other in more:
+                meeting += other
+            scores.append(self.out(meeting.tanh_()))
+        return torch.cat(scores).squeeze(3).unsqueeze(1)
 
 
-class LocationAware(nn.Module):
+class LocationAware(Additive):
     """v . tanh(W q + U m + L (F * a)): filters F over the last weights a tell where one was.
 
     Chorowski et al. (2015). Before the first query nothing was looked at, and it is additive.
     """
 
-    heads, looks_back = 1, True
+    looks_back = True
 
     def __init__(self, query_width: int, memory_width: int, width: int, filters: int, span: int) -> None:
-        super().__init__()
-        self.query = nn.Linear(query_width, width)
-        self.memory = nn.Linear(memory_width, width, bias=False)
+        super().__init__(query_width, memory_width, width)
         self.filters = nn.Conv1d(1, filters, span, padding=span // 2, bias=False)
         self.location = nn.Linear(filters, width, bias=False)
-        self.out = nn.Linear(width, 1, bias=False)
-
-    def keys(self, memory_BSM: Tensor) -> Tensor:
-        return self.memory(memory_BSM)
 
     def forward(self, query_BTQ: Tensor, keys_BSA: Tensor, last_BTS: Tensor | None) -> Tensor:
         assert last_BTS is not None
         seen_RFS = self.filters(last_BTS.flatten(0, 1).unsqueeze(1))
         seen_BTSF = seen_RFS.transpose(1, 2).unflatten(0, last_BTS.shape[:2])
-        meeting_BTSA = self.query(query_BTQ).unsqueeze(2) + keys_BSA.unsqueeze(1) + self.location(seen_BTSF)
-        return self.out(torch.tanh(meeting_BTSA)).squeeze(3).unsqueeze(1)
+        return self.meet(query_BTQ, keys_BSA, (self.location(seen_BTSF),))

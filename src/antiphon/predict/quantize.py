@@ -19,13 +19,13 @@ def quantize(model: nn.Module, smallest: int = SMALLEST) -> None:
         for name, child in [*part.named_children(), *vars(part).items()]:
             match child:
                 case nn.Linear() | KernelPart():
-                    swapped = child.weight, child.bias
+                    weight, bias, digits = child.weight, child.bias, 2
                 case Words():
-                    swapped = child.weight_VE, child.bias_V
+                    weight, bias, digits = child.weight_VE, child.bias_V, 1
                 case _:
                     continue
-            if min(swapped[0].shape) >= smallest:
-                product = Int8Linear(*swapped)
+            if min(weight.shape) >= smallest:
+                product = Int8Linear(weight, bias, digits)
                 setattr(part, name, product)
                 if isinstance(child, KernelPart):
                     # The fused kernel stays for whole sequences, with the weights that the digits stand for.

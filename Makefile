@@ -26,6 +26,7 @@ bench: $(VENV)/.ready
 	$(RUN)/python bench/training.py
 	$(RUN)/python bench/memory.py
 	$(RUN)/python bench/recurrent.py
+	$(RUN)/python bench/cells.py
 
 # Against other toolkits, in an environment of its own.
 PEERS := .peers

@@ -3,8 +3,6 @@
 N rows · D width of the input · G of the output, C of them at a time
 """
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
@@ -26,7 +24,7 @@ class Int8Linear(nn.Module):
     scale_G: Tensor
     bias_G: Tensor | None
 
-    def __init__(self, weight_GD: Tensor, bias_G: Tensor | None, digits: Literal[1, 2]) -> None:
+    def __init__(self, weight_GD: Tensor, bias_G: Tensor | None, digits: int) -> None:
         super().__init__()
         self.out_features, self.in_features = weight_GD.shape
         weight_GD = weight_GD.detach()

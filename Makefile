@@ -23,7 +23,7 @@ docs: $(VENV)/.ready
 	$(RUN)/python -c "from antiphon.config.document import config_page; print(config_page(), end='')" > docs/config.md
 
 bench: $(VENV)/.ready
-	$(RUN)/python bench/training.py
+	$(RUN)/python bench/transformer.py
 	$(RUN)/python bench/memory.py
 	$(RUN)/python bench/recurrent.py
 	$(RUN)/python bench/cells.py
@@ -32,6 +32,7 @@ bench: $(VENV)/.ready
 PEERS := .peers
 bench-peers: $(PEERS)/.ready
 	PYTHONPATH=src $(PEERS)/bin/python -W ignore bench/recurrent.py
+	PYTHONPATH=src $(PEERS)/bin/python -W ignore bench/transformer.py
 
 $(PEERS)/.ready: bench/requirements-peers.txt constraints.txt
 	$(PYTHON) -m venv $(PEERS)

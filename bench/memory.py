@@ -8,25 +8,15 @@ VOCABULARY, TOKENS = 32_000, 8192
 
 
 def measure(which: str) -> None:
-    import torch
+    from transformer import SIZES, a_model
+    from work import Ours, some_batches
 
-    from antiphon.build import build_model
-    from antiphon.config.schema import Train
-    from antiphon.training.learner import Learner
     from plain import PlainLoop
-    from training import SIZES, a_model, some_batches
 
     model = a_model(SIZES["small"])
-    batches = some_batches(mixed=False, count=2, tokens=TOKENS, size=VOCABULARY)
-    if which == "plain":
-        loop = PlainLoop(model, VOCABULARY, 64)
-        for batch in batches:
-            loop.learn(batch)
-    else:
-        torch.manual_seed(1)
-        learner = Learner(build_model(model, VOCABULARY, VOCABULARY), Train(), 1)
-        for number, batch in enumerate(batches):
-            learner.learn([batch], number, number)
+    loop = PlainLoop(model, VOCABULARY, 64) if which == "plain" else Ours(model, size=VOCABULARY)
+    for batch in some_batches(mixed=False, count=2, tokens=TOKENS, size=VOCABULARY):
+        loop.learn(batch)
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2)
 
 

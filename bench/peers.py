@@ -14,19 +14,19 @@ from unittest.mock import MagicMock
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from work import BEAM, SMOOTHING, VOCABULARY
 
 from antiphon.data.batch import Batch, make_sources
 from antiphon.data.vocab import END, PAD, START, UNKNOWN
 
 Score = Literal["additive", "bilinear"]
-BEAM, SMOOTHING = 5, 0.1
 
 
 @dataclass(frozen=True)
 class Sizes:
     """Of the model of every side."""
 
-    vocabulary: int = 10_000
+    vocabulary: int = VOCABULARY
     embedding: int = 256
     encoder: int = 256  # a direction
     decoder: int = 512
@@ -43,7 +43,7 @@ class Peer(Protocol):
         ...
 
 
-class _Loop:
+class Loop:
     """AdamW, clipping and torch's own smoothed cross-entropy, which is faster than what Joey NMT brings."""
 
     def __init__(self, model: nn.Module) -> None:
@@ -83,7 +83,7 @@ class JoeyNMT:
             Embeddings(sizes.embedding, vocab_size=sizes.vocabulary, padding_idx=PAD) for _ in ("source", "target")
         ]
         self.model = Model(encoder, decoder, *tables, words, words)
-        self.loop = _Loop(self.model)
+        self.loop = Loop(self.model)
 
     def learn(self, batch: Batch) -> object:
         self.model.train()
@@ -111,22 +111,14 @@ class JoeyNMT:
 
 
 class OpenNMT:
-    def __init__(self, sizes: Sizes, score: Score) -> None:
-        _without_its_transforms()
-        from onmt.decoders.decoder import InputFeedRNNDecoder
-        from onmt.encoders.rnn_encoder import RNNEncoder
-        from onmt.modules.embeddings import Embeddings
+    """An encoder and a decoder of its own, trained and searched as it does."""
 
-        tables = [Embeddings(sizes.embedding, sizes.vocabulary, PAD, dropout=sizes.dropout) for _ in range(2)]
-        encoder = RNNEncoder("LSTM", True, 1, 2 * sizes.encoder, sizes.dropout, tables[0])
-        decoder = InputFeedRNNDecoder(
-            "LSTM", True, 1, sizes.decoder, "mlp" if score == "additive" else "general",
-            dropout=sizes.dropout, embeddings=tables[1],
-        )  # fmt: skip
-        self.model = nn.ModuleDict(
-            {"encoder": encoder, "decoder": decoder, "generator": nn.Linear(sizes.decoder, sizes.vocabulary)}
-        )
-        self.loop = _Loop(self.model)
+    model: nn.ModuleDict
+    loop: Loop
+
+    def join(self, encoder: nn.Module, decoder: nn.Module, head: nn.Linear) -> None:
+        self.model = nn.ModuleDict({"encoder": encoder, "decoder": decoder, "generator": head})
+        self.loop = Loop(self.model)
 
     def _read(self, source_BS: Tensor, mask_BS: Tensor) -> tuple[Tensor, Tensor]:
         source_BS1 = source_BS.unsqueeze(2)
@@ -154,9 +146,9 @@ class OpenNMT:
             read, lengths = self._read(*make_sources(sources))
             tile, read, _ = search.initialize(read, lengths)
             decoder.map_state(tile)
-            for _ in range(search.max_length):  # as its own translator goes
+            for step in range(search.max_length):  # as its own translator goes
                 words = search.current_predictions.view(-1, 1, 1)
-                out, _ = decoder(words, read, src_len=search.src_len)
+                out, _ = decoder(words, read, src_len=search.src_len, step=step)
                 search.advance(F.log_softmax(self.model["generator"](out.squeeze(1)), dim=-1), None)
                 if any(any(row) for row in search.is_finished_list):
                     search.update_finished()
@@ -167,7 +159,23 @@ class OpenNMT:
         return search.predictions
 
 
-def _without_its_transforms() -> None:
+class RecurrentOpenNMT(OpenNMT):
+    def __init__(self, sizes: Sizes, score: Score) -> None:
+        without_its_transforms()
+        from onmt.decoders.decoder import InputFeedRNNDecoder
+        from onmt.encoders.rnn_encoder import RNNEncoder
+        from onmt.modules.embeddings import Embeddings
+
+        tables = [Embeddings(sizes.embedding, sizes.vocabulary, PAD, dropout=sizes.dropout) for _ in range(2)]
+        encoder = RNNEncoder("LSTM", True, 1, 2 * sizes.encoder, sizes.dropout, tables[0])
+        decoder = InputFeedRNNDecoder(
+            "LSTM", True, 1, sizes.decoder, "mlp" if score == "additive" else "general",
+            dropout=sizes.dropout, embeddings=tables[1],
+        )  # fmt: skip
+        self.join(encoder, decoder, nn.Linear(sizes.decoder, sizes.vocabulary))
+
+
+def without_its_transforms() -> None:
     """Importing any of it imports all its data transforms, and with them packages that this work never calls."""
     warnings.filterwarnings("ignore", category=FutureWarning)
     for name in ("spacy", "ahocorasick", "rapidfuzz", "fasttext"):
@@ -177,16 +185,16 @@ def _without_its_transforms() -> None:
 def installed(sizes: Sizes, score: Score) -> dict[str, Peer]:
     """The peers that can be imported here."""
     found: dict[str, Peer] = {}
-    for name, peer in (("Joey NMT", JoeyNMT), ("OpenNMT-py", OpenNMT)):
+    for name, peer in (("Joey NMT", JoeyNMT), ("OpenNMT-py", RecurrentOpenNMT)):
         try:
             torch.manual_seed(1)
             found[name] = peer(sizes, score)
         except ImportError as error:
-            _leave_out(name, str(error))
+            leave_out(name, str(error))
     return found
 
 
 @cache
-def _leave_out(name: str, reason: str) -> None:
+def leave_out(name: str, reason: str) -> None:
     """Told once."""
     print(f"{name} is left out: {reason}. `make bench-peers` installs it.")

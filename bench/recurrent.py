@@ -12,31 +12,17 @@ import time
 from collections.abc import Callable
 
 import torch
-from peers import BEAM, SMOOTHING, Score, Sizes, installed
-from torch.nn.utils.parametrize import cached
+from peers import Score, Sizes, installed
+from work import BEAM, ROWS, VOCABULARY, Ours, interleaved, peak, some_batches, some_sources, tell
 
-from antiphon.build import build_model
-from antiphon.config.schema import (
-    AdditiveAttention,
-    BilinearAttention,
-    RecurrentDecoder,
-    RecurrentEncoder,
-    Seq2Seq,
-    Train,
-)
-from antiphon.data.batch import Batch, make_sources
-from antiphon.data.vocab import END, PAD, START, UNKNOWN
-from antiphon.models import Seq2Seq as Model
-from antiphon.predict.quantize import quantize
-from antiphon.search.beam import Beam, beam_search
-from antiphon.training.learner import Learner
-from training import peak, some_batches
+from antiphon.config.schema import AdditiveAttention, BilinearAttention, RecurrentDecoder, RecurrentEncoder, Seq2Seq
+from antiphon.data.batch import Batch
 
-TOKENS, WORDS, ROWS = 2048, 15, 32  # target tokens a training batch; words of every answer; sentences searched at once
+TOKENS, WORDS = 2048, 15  # target tokens a training batch; words of every answer
 SIZES = Sizes()
 
 
-def a_model(score: Score) -> Model:
+def a_model(score: Score) -> Seq2Seq:
     encoder = RecurrentEncoder(
         kind="recurrent", cell="lstm", width=SIZES.encoder, embedding=SIZES.embedding, directions=2,
         dropout=SIZES.dropout,
@@ -46,27 +32,7 @@ def a_model(score: Score) -> Model:
         kind="recurrent", cell="lstm", width=SIZES.decoder, embedding=SIZES.embedding, input_feeding=True,
         attention=attention, dropout=SIZES.dropout,
     )  # fmt: skip
-    torch.manual_seed(1)
-    return build_model(Seq2Seq(encoder=encoder, decoder=decoder), SIZES.vocabulary, SIZES.vocabulary)
-
-
-class Ours:
-    def __init__(self, model: Model, int8: bool = False) -> None:
-        self.model, self.steps = model, iter(range(1_000_000))
-        self.learner = Learner(model, Train(label_smoothing=SMOOTHING, clip=1.0, weight_decay=0.01), 1)
-        if int8:
-            quantize(model)
-
-    def learn(self, batch: Batch) -> object:
-        number = next(self.steps)
-        return self.learner.learn([batch], number, number)
-
-    def write(self, sources: list[list[int]], length: int) -> object:
-        self.model.eval()
-        with torch.inference_mode(), cached():
-            state = self.model.start(*make_sources(sources))
-            beam = Beam(BEAM, 1, 1.0)
-            return beam_search(self.model, state, [length] * len(sources), beam, START, END, [PAD, START, UNKNOWN, END])
+    return Seq2Seq(encoder=encoder, decoder=decoder)
 
 
 def operations(batch: Batch, score: Score) -> float:
@@ -75,49 +41,24 @@ def operations(batch: Batch, score: Score) -> float:
     one, two, word = SIZES.encoder, SIZES.decoder, SIZES.embedding
     memory = 2 * one
     encoder = 2 * source * 4 * one * (word + one)
-    decoder = target * (4 * two * (word + memory + two) + (two + memory) * two + two * SIZES.vocabulary)
+    decoder = target * (4 * two * (word + memory + two) + (two + memory) * two + two * VOCABULARY)
     attention = source * memory * two + (target * two * two if score == "additive" else 0)
     meetings = (batch.mask_BS.sum(1) * batch.target_mask_BT.sum(1)).sum().item() * (two + memory)
     return 6.0 * (encoder + decoder + attention + meetings)
 
 
-def interleaved(
-    work: dict[str, Callable[[], object]], rounds: int, clock: Callable[[], float]
-) -> dict[str, list[float]]:
-    """Seconds of each, round by round; the first round warms up."""
-    seconds: dict[str, list[float]] = {name: [] for name in work}
-    for number in range(rounds + 1):
-        for name, do in work.items():
-            started = clock()
-            do()
-            if number:
-                seconds[name].append(clock() - started)
-    return seconds
-
-
-def tell(seconds: dict[str, list[float]], amount: float, unit: str, base: str) -> None:
-    """How fast each is, and how many times as fast `base` is, round by round."""
-    for name, taken in seconds.items():
-        speed = f"{amount / statistics.median(taken):10,.0f} {unit}"
-        ratios = [other / own for other, own in zip(taken, seconds[base], strict=True)]
-        times = f"{statistics.median(ratios):6.2f}x ({min(ratios):.2f} to {max(ratios):.2f})"
-        print(f"  {name:<12} {speed}" + ("" if name == base else f"   {base} is {times} as fast"), flush=True)
-
-
 def compare_training(score: Score, rounds: int, clock: Callable[[], float]) -> None:
-    batches = some_batches(mixed=False, count=4, tokens=TOKENS, size=SIZES.vocabulary)
+    batches = some_batches(mixed=False, count=4, tokens=TOKENS)
     sides = {"antiphon": Ours(a_model(score)), **installed(SIZES, score)}
     work = {name: lambda side=side: [side.learn(batch) for batch in batches] for name, side in sides.items()}
     seconds = interleaved(work, rounds, clock)
     share = sum(operations(batch, score) for batch in batches) / statistics.median(seconds["antiphon"]) / peak()
     print(f"training, {score}: antiphon at {share:.2f} of the matrix-product peak")
-    tell(seconds, sum(batch.target_tokens for batch in batches), "target tokens/s", "antiphon")
+    tell(seconds, sum(batch.target_tokens for batch in batches), "target tokens/s")
 
 
 def compare_search(score: Score, rows: int, rounds: int, clock: Callable[[], float]) -> None:
-    (batch, *_) = some_batches(mixed=True, count=1, tokens=ROWS * 15, size=SIZES.vocabulary)
-    lengths = batch.mask_BS.sum(1).tolist()
-    sources = [words[: length - 1] for words, length in zip(batch.source_BS.tolist(), lengths, strict=True)][:rows]
+    sources = some_sources(rows)
     sides = {"antiphon": Ours(a_model(score)), "with int8": Ours(a_model(score), int8=True), **installed(SIZES, score)}
     work = {name: lambda side=side: side.write(sources, WORDS) for name, side in sides.items()}
     print(f"beam {BEAM}, {rows} sentences at once, {score}:")

@@ -1,0 +1,91 @@
+"""Transformers against torch.nn.Transformer and the modules of other toolkits: training and beam search, equal work.
+
+Same ids, batches, threads, dropout places, smoothing, tying, clipping and optimiser, interleaved in one run. A toolkit
+that is not installed is left out; `make bench-peers` makes an environment with all of them.
+"""
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+from peer_transformers import installed
+from work import BEAM, ROWS, VOCABULARY, Ours, interleaved, peak, some_batches, some_sources, tell
+
+from antiphon.config.schema import Seq2Seq, TransformerStack
+from antiphon.data.batch import Batch
+from plain import PlainLoop
+
+TOKENS, WORDS, DROPOUT = 4096, 20, 0.1
+SIZES = {
+    "small": TransformerStack(width=256, layers=3, heads=4, feedforward=1024),
+    "tiny": TransformerStack(width=128, layers=4, heads=4, feedforward=256),
+}
+
+
+def a_model(stack: TransformerStack) -> Seq2Seq:
+    """Dropout wherever torch.nn.Transformer has it."""
+    places = {"dropout": DROPOUT, "attention_dropout": DROPOUT, "activation_dropout": DROPOUT}
+    stack = stack.model_copy(update=places)
+    return Seq2Seq(encoder=stack, decoder=stack, tie="output")
+
+
+def operations(batch: Batch, stack: TransformerStack) -> float:
+    """Floating-point operations of the matrix products that real tokens need, forwards and backwards."""
+    source, target = int(batch.mask_BS.sum()), batch.target_tokens
+    wide, inner = stack.width, stack.feedforward
+    attention = 2 * wide * (batch.mask_BS.sum(1).square().sum() + batch.target_mask_BT.sum(1).square().sum()).item()
+    cross = 2 * wide * (batch.mask_BS.sum(1) * batch.target_mask_BT.sum(1)).sum().item()
+    encoder = stack.layers * source * (4 * wide**2 + 2 * wide * inner)
+    decoder = stack.layers * (target * (6 * wide**2 + 2 * wide * inner) + source * 2 * wide**2)
+    return 6.0 * (encoder + decoder + stack.layers * (attention + cross) + target * wide * VOCABULARY)
+
+
+def compare_training(name: str, mixed: bool, rounds: int, count: int, clock: Callable[[], float]) -> None:
+    model = a_model(SIZES[name])
+    batches = some_batches(mixed, count, TOKENS)
+    sides = {"antiphon": Ours(model), "torch.nn": PlainLoop(model, VOCABULARY, 64), **installed(model.encoder)}
+    work = {side: lambda to=to: [to.learn(batch) for batch in batches] for side, to in sides.items()}
+    seconds = interleaved(work, rounds, clock)
+    share = sum(operations(batch, SIZES[name]) for batch in batches) / statistics.median(seconds["antiphon"]) / peak()
+    tokens = sum(batch.target_tokens for batch in batches)
+    padding = 1 - tokens / sum(batch.target_mask_BT.numel() for batch in batches)
+    kind = "mixed" if mixed else "bucketed"
+    print(f"training, {name}, {kind} ({padding:.0%} padding): antiphon at {share:.2f} of the matrix-product peak")
+    tell(seconds, tokens, "target tokens/s")
+
+
+def compare_search(name: str, rounds: int, clock: Callable[[], float]) -> None:
+    model, sources = a_model(SIZES[name]), some_sources(ROWS)
+    sides = {"antiphon": Ours(model), "with int8": Ours(model, int8=True), **installed(model.encoder)}
+    able = {side: to for side, to in sides.items() if hasattr(to, "write")}
+    work = {side: lambda to=to: to.write(sources, WORDS) for side, to in able.items()}
+    print(f"beam {BEAM}, {ROWS} sentences at once, {WORDS} words each, {name}:")
+    tell(interleaved(work, rounds, clock), ROWS, "sentences/s")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--batches", type=int, default=6)
+    options.add_argument("--size", choices=[*SIZES], action="append")
+    options.add_argument("--only", choices=["training", "search"])
+    options.add_argument("--cpu-time", action="store_true", help="for one thread on a machine that is not idle")
+    chosen = options.parse_args()
+    clock = time.process_time if chosen.cpu_time else time.perf_counter
+    print(
+        f"torch {torch.__version__}, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.2f}, "
+        f"matrix-product peak {peak() / 1e9:,.0f} GFLOP/s; median (lowest to highest) of {chosen.rounds} rounds"
+    )
+    for name in chosen.size or SIZES:
+        if chosen.only != "search":
+            for mixed in (False, True):
+                compare_training(name, mixed, chosen.rounds, chosen.batches, clock)
+        if chosen.only != "training":
+            compare_search(name, chosen.rounds, clock)
+
+
+if __name__ == "__main__":
+    main()

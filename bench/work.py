@@ -1,0 +1,98 @@
+"""What every bench here does: batches of random ids, our side of the work, turns taken in one run, and the ratios."""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch.nn.utils.parametrize import cached
+
+from antiphon.build import build_model
+from antiphon.config.schema import Seq2Seq, Train
+from antiphon.data.batch import Batch, make_batch, make_sources, plan
+from antiphon.data.vocab import END, PAD, START, UNKNOWN
+from antiphon.predict.quantize import quantize
+from antiphon.search.beam import Beam, beam_search
+from antiphon.training.learner import Learner
+
+VOCABULARY, BEAM, SMOOTHING, ROWS = 10_000, 5, 0.1, 32  # ROWS sentences are searched at once
+
+
+class Ours:
+    """Antiphon's side: it learns a batch, and answers with words of a given number, so that all sides do equal work."""
+
+    def __init__(self, choice: Seq2Seq, int8: bool = False, size: int = VOCABULARY) -> None:
+        torch.manual_seed(1)
+        self.model, self.steps = build_model(choice, size, size), iter(range(1_000_000))
+        self.learner = Learner(self.model, Train(label_smoothing=SMOOTHING, clip=1.0, weight_decay=0.01), 1)
+        if int8:
+            quantize(self.model)
+
+    def learn(self, batch: Batch) -> object:
+        number = next(self.steps)
+        return self.learner.learn([batch], number, number)
+
+    def write(self, sources: list[list[int]], length: int) -> object:
+        self.model.eval()
+        with torch.inference_mode(), cached():
+            state = self.model.start(*make_sources(sources))
+            limits, forbidden = [length] * len(sources), [PAD, START, UNKNOWN, END]
+            return beam_search(self.model, state, limits, Beam(BEAM, 1, 1.0), START, END, forbidden)
+
+
+def some_batches(mixed: bool, count: int, tokens: int, size: int = VOCABULARY) -> list[Batch]:
+    """Random ids with lengths of about 14 +- 5, in buckets of like length or in no order."""
+    draw = np.random.default_rng(1)
+    pairs = 30_000
+    lengths = np.clip(draw.normal(14, 5, (pairs, 2)).round(), 3, 40).astype(np.int32)
+    lengths[:, 1] = np.clip(lengths[:, 0] + draw.normal(0, 1.5, pairs).round(), 3, 40)
+    if mixed:
+        rows = tokens // 15
+        planned = [np.arange(start, start + rows) for start in range(0, rows * count, rows)]
+    else:
+        planned = plan(lengths, int(tokens * 1.03), 1, 0)[:count]
+    return [
+        make_batch(*([draw.integers(4, size, lengths[i, side]) for i in indices] for side in (0, 1)))
+        for indices in planned
+    ]
+
+
+def some_sources(rows: int) -> list[list[int]]:
+    (batch,) = some_batches(mixed=True, count=1, tokens=ROWS * 15)
+    lengths = batch.mask_BS.sum(1).tolist()
+    return [words[: length - 1] for words, length in zip(batch.source_BS.tolist(), lengths, strict=True)][:rows]
+
+
+def peak(seconds: float = 1.0) -> float:
+    """The machine's best matrix product just now, operations a second."""
+    a, b, best = torch.randn(2048, 2048), torch.randn(2048, 2048), float("inf")
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        started = time.perf_counter()
+        torch.mm(a, b)
+        best = min(best, time.perf_counter() - started)
+    return 2 * 2048**3 / best
+
+
+def interleaved(
+    work: dict[str, Callable[[], object]], rounds: int, clock: Callable[[], float]
+) -> dict[str, list[float]]:
+    """Seconds of each, round by round; the first round warms up."""
+    seconds: dict[str, list[float]] = {name: [] for name in work}
+    for number in range(rounds + 1):
+        for name, do in work.items():
+            started = clock()
+            do()
+            if number:
+                seconds[name].append(clock() - started)
+    return seconds
+
+
+def tell(seconds: dict[str, list[float]], amount: float, unit: str, base: str = "antiphon") -> None:
+    """How fast each is, and how many times as fast `base` is, round by round."""
+    for name, taken in seconds.items():
+        speed = f"{amount / statistics.median(taken):10,.0f} {unit}"
+        ratios = [other / own for other, own in zip(taken, seconds[base], strict=True)]
+        times = f"{statistics.median(ratios):6.2f}x ({min(ratios):.2f} to {max(ratios):.2f})"
+        print(f"  {name:<12} {speed}" + ("" if name == base else f"   {base} is {times} as fast"), flush=True)

@@ -103,6 +103,14 @@ def test_a_picture_of_where_it_looked(model):
     assert np.allclose(picture.weights_TS.sum(1), 1.0)
 
 
+def test_the_tree_of_a_search(model):
+    tree = model.show_beam("one two", beam=2)
+    answer = model.predict(["one two"], beam=2)[0][0]
+    assert (tree.answer, tree.beam) == (answer.text, 2)
+    assert [node.symbol for node in tree.nodes if node.won] == ["<s>", *answer.pieces, "</s>"]
+    assert model.show_beam("").answer == ""
+
+
 def test_an_empty_text_can_be_shown(model):
     assert model.show("").answer == ""
 

@@ -18,6 +18,7 @@ from antiphon.predict.quantize import quantize
 from antiphon.show.attention import Attention, read_attention
 from antiphon.show.chains import Gradients
 from antiphon.show.recurrence import read_chains
+from antiphon.show.tree import BeamTree, read_tree
 from antiphon.store import load_folder
 
 
@@ -112,6 +113,13 @@ class Model:
         Ready to be drawn by `antiphon.show.heads`, and its `picture` by `antiphon.show.heatmap`.
         """
         return read_attention(self.pipeline, text, expected)
+
+    def show_beam(self, text: str, beam: int | None = None) -> BeamTree:
+        """What beam search weighed at each step, what it cut, what finished and what won.
+
+        Ready to be drawn by `antiphon.show.beams`, and by `antiphon.show.branches` in a terminal.
+        """
+        return read_tree(self.pipeline, text, self.search({"beam": beam, "n_best": 1, "sample": False}))
 
     def gradients(self, text: str, tell: Callable[[int, int], None] | None = None) -> Gradients:
         """How far gradients reach in each recurrent layer, over this text and the model's own answer to it.

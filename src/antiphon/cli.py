@@ -318,11 +318,12 @@ def show(
     layer: int | None = None,
     head: int | None = None,
     symbols: Flag = False,
+    beam: Annotated[list[int] | None, Parameter(consume_multiple=(0, 1), negative=(), metavar="[K]")] = None,
     gradients: Flag = False,
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Draw where a model looked while it answered one text, or how far gradients reach in its recurrent layers.
+    """Draw where a model looked while it answered one text, what its search did, or how far gradients reach.
 
     A page (--out x.html) has every layer and head to choose from. In the terminal and in a picture it is the
     attention that aligns the answer with the source, of the last layer but one, unless another is chosen.
@@ -341,6 +342,8 @@ def show(
         The head to draw, from 1; absent, the mean of the heads.
     symbols
         Draw the subwords themselves; absent, they are merged to words.
+    beam
+        The tree of a beam search, K hypotheses wide; without K as wide as the model's own. Comes after TEXT.
     gradients
         The norm of d h(T) / d h(t) in each recurrent layer: vanishes, stable or explodes.
     out
@@ -350,7 +353,7 @@ def show(
     """
     from antiphon.commands.show import Chosen, run_show
 
-    run_show(model, text, out, gradients, json, Chosen(of, layer, head, symbols))
+    run_show(model, text, out, gradients, json, Chosen(of, layer, head, symbols), beam)
 
 
 @app.command

@@ -20,6 +20,7 @@ from antiphon.data.vocab import END, PAD, START, UNKNOWN
 from antiphon.errors import AntiphonError
 from antiphon.models import Seq2Seq
 from antiphon.search.beam import Beam, beam_search
+from antiphon.search.record import Record
 from antiphon.search.sample import Sampling, sample
 from antiphon.search.step import Hypothesis
 
@@ -113,7 +114,19 @@ class Pipeline:
             self.model(make_batch([source], [written[:-1]]), looks)
         return Looked((*source, END), written, (START, *written[:-1]), looks)
 
-    def write(self, sources: Sequence[Sequence[int]], numbers: Sequence[int], search: Search) -> list[list[Hypothesis]]:
+    def record(self, text: str, search: Search) -> tuple[Answer, Record]:
+        """The best answer to one text by beam search, and all that the search weighed; an empty text needs none."""
+        source, seen = self.source.encode(text), Record()
+        self._refuse_too_long([source], search, ["the text"])
+        return self._answer(self.write([source], [0], search, seen)[0][0]) if source else EMPTY, seen
+
+    def write(
+        self,
+        sources: Sequence[Sequence[int]],
+        numbers: Sequence[int],
+        search: Search,
+        record: Record | None = None,
+    ) -> list[list[Hypothesis]]:
         source_BS, mask_BS = make_sources(sources)
         limits = [self._limit(len(source), search) for source in sources]
         forbidden = [PAD, START, UNKNOWN]
@@ -125,7 +138,7 @@ class Pipeline:
                 seeds = [search.seed * 1_000_003 + number for number in numbers]
                 return sample(self.model, state, limits, drawing, seeds, START, END, forbidden, search.n_best)
             beam = Beam(search.beam, search.n_best, search.length_exponent)
-            return beam_search(self.model, state, limits, beam, START, END, forbidden)
+            return beam_search(self.model, state, limits, beam, START, END, forbidden, record)
 
     def _limit(self, source_length: int, search: Search) -> int:
         limit = search.max_length

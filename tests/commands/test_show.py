@@ -139,3 +139,41 @@ def test_a_bar_for_those_who_wait(trained, monkeypatch):
     monkeypatch.setattr(show, "terminal", lambda: console)
     show.run_show(trained, "six five", None, True, False)
     assert "steps back" in file.getvalue()
+
+
+@pytest.mark.parametrize(("given", "beam"), [((), 5), ((2,), 2)])
+def test_the_tree_of_a_beam_search(trained, antiphon, tmp_path, given, beam):
+    ended = antiphon("show", trained, "six five", "--beam", *given, "--out", tmp_path / "x.html")
+    assert ended.out.startswith(f"fünf sechs\nA beam of {beam} weighed ")
+    assert "★" in ended.out
+    assert "fünf sechs" in (tmp_path / "x.html").read_text(encoding="utf-8")
+
+
+def test_the_tree_as_numbers_ends_in_the_answer_of_predict(trained, antiphon, tmp_path):
+    content = json.loads(antiphon("show", trained, "six five", "--beam", "3", "--json").out)
+    answer = json.loads(antiphon("predict", trained, "--beam", "3", "--json", stdin=b"six five\n").out)["answers"][0]
+    won = [node for node in content["nodes"] if node["won"]]
+    assert [node["symbol"] for node in won[1:-1]] == answer["symbols"]
+    assert (won[-1]["score"], won[-1]["total"]) == (answer["score"], answer["log_probability"])
+    assert [node["log_probability"] for node in won[1:]] == pytest.approx(answer["log_probabilities"])
+
+
+@pytest.mark.parametrize("text", ["", "six", "<script>alert(1)</script>"])
+def test_any_text_has_a_tree(trained, antiphon, tmp_path, text):
+    for name in ("x.html", "x.svg"):
+        assert antiphon("show", trained, text, "--beam", "--out", tmp_path / name).code == 0
+        assert "<script>" not in (tmp_path / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--beam", "--gradients"), "--beam and --gradients: two pictures. Ask for one at a time."),
+        (("--beam", "--layer", "1"), "--layer: chooses among heads of attention. Leave it out, or --beam."),
+        (("--beam", "0"), "search.beam: 0"),
+    ],
+)
+def test_a_tree_that_cannot_be_drawn(trained, antiphon, flags, said):
+    ended = antiphon("show", trained, "six", *flags)
+    assert ended.code == 2
+    assert ended.err.startswith(f"antiphon: {said}")

@@ -1,10 +1,10 @@
-"""`antiphon show`: where a model looked, or how far its gradients reach.
+"""`antiphon show`: where a model looked, what its search did, or how far its gradients reach.
 
 L layers · H heads · T rows · S columns
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from antiphon.api import Model, load
 from antiphon.commands.lines import in_colour, refuse_ending, say_json, terminal
 from antiphon.errors import AntiphonError
 from antiphon.files import write_text
-from antiphon.show import attention, gradients, heads, heatmap
+from antiphon.show import attention, beams, branches, gradients, heads, heatmap
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,26 @@ class Chosen:
 
 
 def run_show(
-    folder: Path, text: str, out: Path | None, of_gradients: bool, as_json: bool, chosen: Chosen | None = None
+    folder: Path,
+    text: str,
+    out: Path | None,
+    of_gradients: bool,
+    as_json: bool,
+    chosen: Chosen | None = None,
+    beam: Sequence[int] | None = None,  # empty: as wide as the model's own
 ) -> None:
     refuse_ending(out)
     chosen = chosen or Chosen()
-    if of_gradients and chosen.flags:
-        raise AntiphonError(f"{chosen.flags[0]}: chooses among heads of attention. Leave it out, or --gradients.")
+    if of_gradients and beam is not None:
+        raise AntiphonError("--beam and --gradients: two pictures. Ask for one at a time.")
+    for name, asked in (("--gradients", of_gradients), ("--beam", beam is not None)):
+        if asked and chosen.flags:
+            raise AntiphonError(f"{chosen.flags[0]}: chooses among heads of attention. Leave it out, or {name}.")
     model, console = load(folder), terminal()
-    drawn = _gradients(model, text, console, as_json) if of_gradients else _attention(model, text, chosen)
+    if beam is not None:
+        drawn = _beam(model, text, beam[0] if beam else None)
+    else:
+        drawn = _gradients(model, text, console, as_json) if of_gradients else _attention(model, text, chosen)
     if as_json:
         say_json(drawn.numbers)
     else:
@@ -94,6 +106,16 @@ def _numbers(found: attention.Attention) -> dict[str, Any]:
 
 def _rounded(weights: Any) -> Any:
     return np.asarray(weights, dtype=np.float64).round(6).tolist()
+
+
+def _beam(model: Model, text: str, beam: int | None) -> Drawn:
+    tree = model.show_beam(text, beam)
+    return Drawn(
+        lambda width, colour: branches.terminal(tree, width, colour),
+        lambda: beams.svg(tree),
+        lambda intro: beams.html_page(tree, intro),
+        tree.numbers(),
+    )
 
 
 def _gradients(model: Model, text: str, console: Console, as_json: bool) -> Drawn:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from antiphon.search.record import Record
 from antiphon.search.rules import IMPOSSIBLE, Last, Trail, dead_end, follow, forbid, length_penalty, refuse_nan
 from antiphon.search.step import Hypothesis, State, Stepper
 
@@ -58,6 +59,7 @@ def beam_search(
     start: int,
     end: int,
     forbidden: Sequence[int],
+    record: Record | None = None,
 ) -> list[list[Hypothesis]]:
     """For every sentence its best answers, best first; those that the limit (end included) cut come after all others.
 
@@ -75,7 +77,12 @@ def beam_search(
     while len(still.sentences_B):
         step += 1
         log_probabilities_NV, state = stepper.step(words_N, state)
-        best = _continue(still.totals_BK, *_allowed(log_probabilities_NV, forbidden, options.beam), step, options.beam)
+        proposed = _allowed(log_probabilities_NV, forbidden, options.beam)
+        best = _continue(still.totals_BK, *proposed, step, options.beam)
+        if record is not None:
+            record.add(
+                still.totals_BK, proposed, best.totals_BK, best.parents_BK, best.words_BK, best.log_probabilities_BK
+            )
         trail.add(still.sentences_B, best.parents_BK, best.words_BK, best.log_probabilities_BK)
         sentences, hypotheses = still.totals_BK.shape
         still = _set_aside(best, still, found, options, step, end)
@@ -85,7 +92,10 @@ def beam_search(
             rows_BK = kept_B.unsqueeze(1) * hypotheses + best.parents_BK[kept_B]
             state = follow(state, rows_BK, kept_B, sentences, hypotheses)
             words_N = best.words_BK[kept_B].flatten()
-    return trail.spell([_rank(lasts, sentence, options.n_best) for sentence, lasts in enumerate(found)])
+    answers = [_rank(lasts, sentence, options.n_best) for sentence, lasts in enumerate(found)]
+    if record is not None:
+        record.close(found[0], answers[0][0])
+    return trail.spell(answers)
 
 
 def _allowed(log_probabilities_NV: Tensor, forbidden: Sequence[int], beam: int) -> tuple[Tensor, Tensor]:

@@ -64,8 +64,8 @@ def _speak(x_CE: Tensor, weight_VE: Tensor, bias_V: Tensor, logits_CV: Tensor, s
     """Write logits and probabilities where they belong; gives the logits' normalisers, C x 1."""
     torch.addmm(bias_V, x_CE, weight_VE.t(), out=logits_CV)
     torch.ops.aten._softmax.out(logits_CV, 1, False, out=shares_CV)
-    highest, where = logits_CV.max(dim=1, keepdim=True)
-    return highest - shares_CV.gather(1, where).log()
+    # Of the likeliest word, because its share is never too small to be told.
+    return logits_CV.amax(dim=1, keepdim=True) - shares_CV.amax(dim=1, keepdim=True).log()
 
 
 def r_drop(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_CHUNK = 1 << 22  # logits in memory at once: 16 MB stay in the cache, and no page of them is faulted in twice
+_PLACES, _LOGITS = 128, 1 << 18  # at once at the least: fewer would read W too often, many more leave the cache
 
 
 def cross_entropy(states_PE: Tensor, weight_VE: Tensor, bias_V: Tensor, words_P: Tensor, smoothing: float) -> Tensor:
@@ -31,7 +31,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, words: Tensor, smoothing: float, learning: bool
     ) -> Tensor:
         places, size = len(x), len(weight)
-        chunk = min(places, max(16, _CHUNK // size))
+        chunk = _at_once(places, size)
         logits, shares = x.new_empty(chunk, size), x.new_empty(chunk, size)
         row_sum_E, bias_sum = weight.sum(0), bias.sum()
         loss = x.new_zeros(())
@@ -58,6 +58,10 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         grad_x, grad_weight, grad_bias = ctx.saved_tensors
         return grad_x * grad, grad_weight * grad, grad_bias * grad, None, None, None
+
+
+def _at_once(places: int, size: int) -> int:
+    return min(places, max(_PLACES, _LOGITS // size))
 
 
 def _speak(x_CE: Tensor, weight_VE: Tensor, bias_V: Tensor, logits_CV: Tensor, shares_CV: Tensor) -> Tensor:
@@ -97,7 +101,7 @@ class _Agreement(torch.autograd.Function):
         ctx: Any, x: Tensor, y: Tensor, weight: Tensor, bias: Tensor, words: Tensor, smoothing: float, alpha: float
     ) -> Tensor:
         places, size, half = len(x), len(weight), alpha / 2
-        chunk = min(places, max(16, _CHUNK // (2 * size)))
+        chunk = _at_once(places, size)
         memory = x.new_empty(4, chunk, size)
         loss = x.new_zeros(())
         grad_x, grad_y, grad_weight, grad_bias = (torch.zeros_like(part) for part in (x, y, weight, bias))

@@ -6,11 +6,13 @@ from typing import Any
 
 from rich.console import Console
 
+from antiphon.confidence import Calibration, Confidence, judge_answers, read_calibration, spoken
 from antiphon.config.schema import Search
 from antiphon.config.toml import load_run, with_search
 from antiphon.data.store import PairStore
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import lengths, metrics
+from antiphon.evaluate.calibration import calibration_error
 from antiphon.evaluate.lengths import Comparison
 from antiphon.evaluate.metrics import Score
 from antiphon.pipeline import Answer, Pipeline
@@ -19,14 +21,14 @@ from antiphon.show.attention import Attention, read_attention
 from antiphon.show.chains import Gradients
 from antiphon.show.recurrence import read_chains
 from antiphon.show.tree import BeamTree, read_tree
-from antiphon.store import load_folder
+from antiphon.store import REPORT, load_folder
 
 
 class Model:
     """A trained model: text in, text out."""
 
-    def __init__(self, pipeline: Pipeline, report: Mapping[str, Any]) -> None:
-        self.pipeline, self.report = pipeline, report
+    def __init__(self, pipeline: Pipeline, report: Mapping[str, Any], calibration: Calibration | None = None) -> None:
+        self.pipeline, self.report, self.calibration = pipeline, report, calibration
 
     def __call__(self, text: str) -> str:
         """The best answer to one text."""
@@ -97,6 +99,7 @@ class Model:
             metrics.token_accuracy(answers, targets, lowercase),
             metrics.word_error_rate(answers, targets, lowercase=lowercase),
             self.perplexity(pairs),
+            *self.calibration_errors(pairs),
         ]
 
     def perplexity(self, pairs: Iterable[tuple[str, str]]) -> Score:
@@ -106,6 +109,19 @@ class Model:
         parts = list(self.pipeline.losses(PairStore.of(encoded)))
         unit = self.pipeline.run.data.target_tokenizer.kind
         return metrics.perplexity(sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts), unit)
+
+    def calibration_errors(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
+        """How far its probabilities are from how often it is right: as they are, and at its fitted temperature."""
+        pipeline, unit = self.pipeline, self.pipeline.run.data.target_tokenizer.kind
+        store = PairStore.of(
+            (pipeline.source.encode(source), pipeline.target.encode(target)) for source, target in pairs
+        )
+        fitted = [] if self.calibration is None else [self.calibration.fit.temperature]
+        return [calibration_error(lambda: spoken(pipeline, store), one, unit) for one in (1.0, *fitted)]
+
+    def confidence(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[Confidence]:
+        """How sure the model may be of each text's answer: calibrated probabilities, and signs that it went wrong."""
+        return judge_answers(self.pipeline, self.calibration, texts, answers)
 
     def show(self, text: str, expected: str | None = None) -> Attention:
         """Where the model looked while it answered: every layer and head, in symbols and in words, and an alignment.
@@ -137,7 +153,8 @@ def load(folder: str | Path, int8: bool = False) -> Model:
     loaded = load_folder(Path(folder))
     if int8:
         quantize(loaded.model)
-    return Model(Pipeline(loaded.model, loaded.source, loaded.target, loaded.run), loaded.report)
+    calibration = read_calibration(loaded.report, str(Path(folder) / REPORT))
+    return Model(Pipeline(loaded.model, loaded.source, loaded.target, loaded.run), loaded.report, calibration)
 
 
 def compare(

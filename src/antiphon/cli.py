@@ -180,6 +180,8 @@ def predict(
     seed: Number = None,
     int8: Flag = False,
     scores: Flag = False,
+    confidence: Flag = False,
+    min_confidence: float | None = None,
     json: Flag = False,
 ) -> None:
     """Answer every line of FILE or of standard input: line N of the output answers line N of the input.
@@ -214,17 +216,23 @@ def predict(
         Weights in 8 bits while the answer is written: almost always the same answers.
     scores
         Put the score and a TAB before each answer.
+    confidence
+        Put the confidence and a TAB before each answer: the geometric mean of its symbols' calibrated probabilities.
+        With --json also the probability of each word and of the whole, and warnings.
+    min_confidence
+        Give an empty line where the confidence is less than this, from 0 to 1, or where the answer repeats itself,
+        gives the source back or leaves things out; --json has the reason.
     json
         One JSON object a line: all answers with scores, symbols and what was never seen in training.
     """
-    from antiphon.commands.predict import run_predict
+    from antiphon.commands.predict import Wanted, run_predict
 
     changes = {
         "beam": beam, "n_best": n_best, "length_exponent": length_exponent, "max_length": max_length,
         "max_source": max_source, "sample": sample or None, "temperature": temperature, "top_k": top_k, "top_p": top_p,
         "seed": seed,
     }  # fmt: skip
-    run_predict(model, file, changes, int8, scores, json)
+    run_predict(model, file, changes, int8, Wanted(scores, confidence, min_confidence, json))
 
 
 @app.command

@@ -151,3 +151,62 @@ def test_8_bit_weights_give_the_same_answers_here(trained, antiphon, expected, m
     ended = antiphon("predict", trained, "--int8", stdin=b"one\ntwo\nsix five\n")
     assert (ended.code, ended.out.splitlines(), ended.err) == (0, expected, "")
     assert len(swapped) == 1
+
+
+def test_confidence_before_each_answer(trained, antiphon, expected):
+    lines = antiphon("predict", trained, "--confidence", stdin=b"one\ntwo\nsix five\n\n").out.splitlines()
+    assert [line.split("\t")[1] for line in lines] == [*expected, ""]
+    assert all(0 < float(line.split("\t")[0]) <= 1 for line in lines)
+    both = antiphon("predict", trained, "--confidence", "--scores", stdin=b"one\n").out.split("\t")
+    assert len(both) == 3
+    assert both[1] == lines[0].split("\t")[0]
+    listed = antiphon("predict", trained, "--confidence", "--n-best", 2, stdin=b"one\n").out.splitlines()
+    assert [len(line.split("\t")) for line in listed] == [4, 4]
+
+
+def test_confidence_as_json(trained, antiphon):
+    ended = antiphon("predict", trained, "--confidence", "--json", "--n-best", 2, stdin=b"six five\n")
+    content = json.loads(ended.out)
+    for answer in content["answers"]:
+        assert {"confidence", "probability", "words", "warnings"} <= set(answer)
+        assert [word["text"] for word in answer["words"]] == answer["symbols"]
+    assert "abstained" not in content
+    assert "confidence" not in json.loads(antiphon("predict", trained, "--json", stdin=b"six\n").out)["answers"][0]
+
+
+def test_an_answer_that_is_not_sure_enough_is_an_empty_line(trained, antiphon, expected):
+    asked = b"one\ntwo\nsix five\n"
+    assert antiphon("predict", trained, "--min-confidence", 0, stdin=asked).out.splitlines() == expected
+    ended = antiphon("predict", trained, "--min-confidence", 1, stdin=asked + b"\n")
+    assert ended.out == "\n\n\n\n"
+    assert ended.err == "3 of 4 lines are left without an answer, by the first reason: low confidence 3.\n"
+    content = [
+        json.loads(line)
+        for line in antiphon("predict", trained, "--min-confidence", 1, "--json", stdin=b"one\n\n").out.splitlines()
+    ]
+    sure = content[0]["answers"][0]["confidence"]
+    assert (content[0]["abstained"], content[0]["reason"]) == (True, f"low confidence: {sure:.4f} is less than 1")
+    assert content[0]["answers"][0]["text"] == "eins"
+    assert (content[1]["abstained"], content[1]["reason"]) == (False, "")
+
+
+def test_line_n_is_still_line_n_where_several_answers_are_asked_for(trained, antiphon):
+    ended = antiphon("predict", trained, "--min-confidence", 1, "--n-best", 3, stdin=b"one\ntwo\n")
+    assert [line.split("\t")[0] for line in ended.out.splitlines()] == ["1", "2"]
+    assert all(line.endswith("\t") for line in ended.out.splitlines())
+
+
+@pytest.mark.parametrize("least", ["1.5", "-0.1", "nan"])
+def test_a_confidence_that_is_no_probability(trained, antiphon, least):
+    ended = antiphon("predict", trained, "--min-confidence", least, stdin=b"one\n")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == f"antiphon: --min-confidence {least}: a probability is needed. Give a number from 0 to 1.\n"
+
+
+def test_a_model_without_a_calibration_says_so(run_folder, antiphon):
+    (run_folder / "report.json").unlink()
+    ended = antiphon("predict", run_folder, "--confidence", stdin=b"one\n")
+    assert ended.code == 0
+    assert ended.err == (
+        f"{run_folder}: not calibrated, so confidence is the model's own. Train it further: that calibrates it.\n"
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from antiphon.store import CHECKPOINTS, LOG, WEIGHTS, read_tensors
+from antiphon.store import CHECKPOINTS, LOG, REPORT, WEIGHTS, read_tensors
 from antiphon.training.log import read_log
 from tests.laws.runner import EVERYTHING, RECURRENT, TRANSFORMER, sittings, write_pairs
 
@@ -15,12 +15,13 @@ INSIDE_A_WRITE = ("write", "fsync", "replace")
 
 
 def digest(folder: Path) -> dict[str, object]:
-    """All that must be equal: the weights that answer, the last checkpoint's tensors, what it counts, the curve."""
+    """All that must be equal: the weights that answer, their calibration, the last checkpoint, its counts, the curve."""
     tensors, facts = read_tensors(max((folder / CHECKPOINTS).glob("step-*.safetensors")))
     progress = json.loads(facts["progress"])
     del progress["seconds"]
     content = b"".join(name.encode() + tensors[name].numpy().tobytes() for name in sorted(tensors))
     return {
+        "calibration": json.loads((folder / REPORT).read_bytes())["calibration"],
         "weights": hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest(),
         "checkpoint": hashlib.sha256(content).hexdigest(),
         "progress": progress,

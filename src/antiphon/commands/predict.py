@@ -1,63 +1,127 @@
 """`antiphon predict`: answers, one a line."""
 
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from antiphon.api import Model, load
 from antiphon.commands.lines import read_inputs, say, say_json
+from antiphon.confidence import Confidence
+from antiphon.errors import AntiphonError
 from antiphon.pipeline import Answer
 
 _AT_ONCE = 1000  # lines that are sorted by length together
 _WARNINGS = 5
 
 
-def run_predict(
-    folder: Path, file: Path | None, changes: Mapping[str, Any], int8: bool, scores: bool, as_json: bool
-) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """What is printed of an answer beside its text."""
+
+    scores: bool = False
+    confidence: bool = False
+    min_confidence: float | None = None
+    as_json: bool = False
+
+    @property
+    def sure(self) -> bool:
+        """Whether anything is asked that confidence is needed for."""
+        return self.confidence or self.min_confidence is not None
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One line of the input with all that is known of it; `confidences` has one an answer where it is asked for."""
+
+    number: int
+    text: str
+    answers: Sequence[Answer]
+    confidences: Sequence[Confidence]
+    unseen: Sequence[str]
+    doubts: Sequence[str]  # why there is no answer
+
+
+def run_predict(folder: Path, file: Path | None, changes: Mapping[str, Any], int8: bool, wanted: Wanted) -> None:
+    least = wanted.min_confidence
+    if least is not None and not 0 <= least <= 1:
+        raise AntiphonError(f"--min-confidence {least:g}: a probability is needed. Give a number from 0 to 1.")
     model = load(folder, int8)
     search = model.search(changes)
+    if wanted.sure and model.calibration is None:
+        say(f"{folder}: not calibrated, so confidence is the model's own. Train it further: that calibrates it.")
     # A person who types a line wants its answer before the next.
     at_once = 1 if file is None and sys.stdin.isatty() else _AT_ONCE
-    lines, first, strange = read_inputs(file), 0, 0
+    lines, first, strange, silent = read_inputs(file), 0, 0, Counter[str]()
     while texts := list(islice(lines, at_once)):
-        for number, (text, answers) in enumerate(
-            zip(texts, model.pipeline.answer(texts, search, first), strict=True), first + 1
+        found = model.pipeline.answer(texts, search, first)
+        for number, (text, answers, sure) in enumerate(
+            zip(texts, found, _confidences(model, texts, found, wanted), strict=True), first + 1
         ):
             unseen = model.pipeline.source.unknown(text)
             strange += bool(unseen)
-            if unseen and strange <= _WARNINGS and not as_json:
+            if unseen and strange <= _WARNINGS and not wanted.as_json:
                 shown = " ".join(unseen[:10]) + (" ..." if len(unseen) > 10 else "")
                 say(f"line {number}: never seen in training: {shown}")
-            _print(model, number, text, answers, unseen, scores, search.n_best, as_json)
+            doubts = sure[0].doubts(least) if least is not None else ()
+            silent.update(doubt.partition(":")[0] for doubt in doubts[:1])
+            _print(_Line(number, text, answers, sure, unseen, doubts), wanted, search.n_best)
         first += len(texts)
         sys.stdout.flush()
-    if strange > _WARNINGS and not as_json:
+    if strange > _WARNINGS and not wanted.as_json:
         say(f"{strange:,} of {first:,} lines hold symbols never seen in training.")
+    if silent:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in silent.most_common())
+        say(f"{silent.total():,} of {first:,} lines are left without an answer, by the first reason: {reasons}.")
 
 
-def _print(
-    model: Model,
-    number: int,
-    text: str,
-    answers: Sequence[Answer],
-    unseen: Sequence[str],
-    scores: bool,
-    n_best: int,
-    as_json: bool,
-) -> None:
-    if as_json:
-        found = [
-            {
-                "text": answer.text, "score": answer.score, "log_probability": answer.log_probability,
-                "symbols": answer.pieces, "log_probabilities": answer.log_probabilities, "ended": answer.ended,
-            }
-            for answer in answers
-        ]  # fmt: skip
-        say_json({"line": number, "source": text, "answers": found, "unseen": list(unseen)})
+def _confidences(
+    model: Model, texts: Sequence[str], found: Sequence[Sequence[Answer]], wanted: Wanted
+) -> list[list[Confidence]]:
+    if not wanted.sure:
+        return [[] for _ in texts]
+    asked = [text for text, answers in zip(texts, found, strict=True) for _ in answers]
+    each = iter(model.confidence(asked, [answer for answers in found for answer in answers]))
+    return [[next(each) for _ in answers] for answers in found]
+
+
+def _print(line: _Line, wanted: Wanted, n_best: int) -> None:
+    if wanted.as_json:
+        say_json(_numbers(line, wanted))
         return
-    for answer in answers:
-        before = f"{number}\t{answer.score:.4f}\t" if n_best > 1 else f"{answer.score:.4f}\t" if scores else ""
-        print(before + answer.text)
+    if line.doubts:
+        print(_before(line, 0, wanted, n_best))
+        return
+    for place, answer in enumerate(line.answers):
+        print(_before(line, place, wanted, n_best) + answer.text)
+
+
+def _before(line: _Line, place: int, wanted: Wanted, n_best: int) -> str:
+    """The columns before an answer, each with its TAB."""
+    columns = [str(line.number)] if n_best > 1 else []
+    if wanted.scores or n_best > 1:
+        columns.append(f"{line.answers[place].score:.4f}")
+    if wanted.confidence:
+        columns.append(f"{line.confidences[place].sentence:.4f}")
+    return "".join(f"{column}\t" for column in columns)
+
+
+def _numbers(line: _Line, wanted: Wanted) -> dict[str, Any]:
+    found: list[dict[str, Any]] = [
+        {
+            "text": answer.text, "score": answer.score, "log_probability": answer.log_probability,
+            "symbols": answer.pieces, "log_probabilities": answer.log_probabilities, "ended": answer.ended,
+        }
+        for answer in line.answers
+    ]  # fmt: skip
+    for numbers, sure in zip(found, line.confidences, strict=bool(line.confidences)):
+        words = [{"text": text, "probability": probability} for text, probability in sure.words]
+        numbers |= {"confidence": sure.sentence, "probability": sure.probability, "words": words}
+        numbers["warnings"] = sure.warnings
+    whole = {"line": line.number, "source": line.text, "answers": found, "unseen": list(line.unseen)}
+    if wanted.min_confidence is not None:
+        whole |= {"abstained": bool(line.doubts), "reason": "; ".join(line.doubts)}
+    return whole

@@ -31,6 +31,7 @@ def describe(folder: Path, run: Run, prepared: Prepared, progress: Progress, jud
         "skipped_updates": progress.skipped,
         "clipped_updates": progress.clipped,
         "validation": judgement.numbers,
+        "calibration": judgement.calibration and judgement.calibration.to_dict(),
         "scores": [
             {"name": score.name, "value": score.value, "signature": score.signature} for score in judgement.scores
         ],
@@ -41,6 +42,10 @@ def describe(folder: Path, run: Run, prepared: Prepared, progress: Progress, jud
 
 def _card(folder: Path, run: Run, prepared: Prepared, progress: Progress, judgement: Judgement) -> str:
     numbers = "\n".join(f"| {name} | {value:.4f} |" for name, value in judgement.numbers.items())
+    if judgement.calibration is not None:
+        fit = judgement.calibration.fit
+        errors = f"{fit.error_before:.4f}, and {fit.error_after:.4f} at temperature {fit.temperature:.3f}"
+        numbers += f"\n| calibration error | {errors} |"
     signatures = "".join(f"\n- {score.name}: `{score.signature}`" for score in judgement.scores)
     samples = "\n".join(
         f"| {_cell(source)} | {_cell(expected)} | {_cell(answer)} |" for source, expected, answer in judgement.samples
@@ -63,7 +68,8 @@ antiphon predict {folder.name} sentences.txt
 |---|---|---|
 {samples}
 
-Loss and perplexity are counted a target symbol, the end included, with the true symbols before it. It answers what
+Loss, perplexity and calibration error (the mean gap between how sure it is of a symbol and how often it is right) are
+counted a target symbol, the end included, with the true symbols before it. It answers what
 resembles its training pairs; on other text it will still answer, fluently and wrongly. `report.json` holds the data
 report, `antiphon.toml` every choice that was made.
 """

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from antiphon.confidence import Calibration, calibrate
 from antiphon.data.prepare import Prepared
 from antiphon.evaluate.metrics import Score, bleu, exact_match
 from antiphon.pipeline import Pipeline
@@ -21,6 +22,7 @@ class Judgement:
     numbers: dict[str, float]
     scores: list[Score]
     samples: list[tuple[str, str, str]]  # source, expected, answer: the same pairs every time
+    calibration: Calibration | None = None  # None where the weights are not finite
 
     def line(self) -> str:
         return "  ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
@@ -42,4 +44,5 @@ def judge(pipeline: Pipeline, prepared: Prepared, metric: Literal["loss", "bleu"
         scores = [measure(list(answers.values()), [target for _, target in pairs])]
         numbers[metric] = scores[0].value
     value = loss if metric == "loss" else -numbers[metric]
-    return Judgement(value, numbers, scores, [(*pairs[i], answers[i]) for i in chosen])
+    samples = [(*pairs[i], answers[i]) for i in chosen]
+    return Judgement(value, numbers, scores, samples, calibrate(pipeline, prepared.valid, pairs))

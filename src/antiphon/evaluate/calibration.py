@@ -1,0 +1,113 @@
+"""Calibration: a temperature that makes probabilities mean what they say, and how far they are from it.
+
+C places at a time · V words
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from antiphon.evaluate.metrics import Score
+
+BINS = 15
+LEAST, MOST = 0.25, 4.0  # temperatures; one beyond them would say that a model is broken, not that it is too sure
+_CLOSE, _TRIES = 1e-4, 30
+
+Spoken = Callable[[], Iterable[tuple[Tensor, Tensor]]]  # at every call anew: logits C x V, and the true words C
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Logits divided by `temperature` have the least loss; before and after it, the loss and the calibration error."""
+
+    temperature: float
+    loss_before: float
+    loss_after: float
+    error_before: float
+    error_after: float
+    symbols: int
+
+
+def expected_calibration_error(
+    confidences: Sequence[float] | NDArray[np.float64], right: Sequence[bool] | NDArray[np.bool_], bins: int = BINS
+) -> float:
+    """sum |B| / n x |accuracy(B) - confidence(B)| over equal bins of confidence (Guo et al., 2017)."""
+    sure, true = np.asarray(confidences, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    assert len(sure) == len(true) > 0, "a confidence and a verdict for each of at least one"
+    # A bin holds its upper edge: the surest of all is in the last one.
+    bin_of = np.clip(np.ceil(sure * bins).astype(int) - 1, 0, bins - 1)
+    gaps = np.bincount(bin_of, true - sure, bins)
+    return float(np.abs(gaps).sum() / len(sure))
+
+
+def fit_temperature(spoken: Spoken) -> Fit | None:
+    """Newton's method on b = 1 / temperature, in which the loss is convex; None where a number is not finite.
+
+    The derivative of log sum exp(b z) - b z_y is E[z] - z_y, and the derivative of that is the variance of z. To the
+    sum over all places (b - 1)^2 / 2 is added, a prior worth next to nothing, so that few places, or places that are
+    all right, do not make a model certain.
+    """
+    low, high, b = 1 / MOST, 1 / LEAST, 1.0
+    here = before = _measure(spoken, b)
+    if not math.isfinite(here.loss + here.slope + here.curve):
+        return None
+    for _ in range(_TRIES):
+        slope, curve = here.slope + (b - 1) / here.symbols, here.curve + 1 / here.symbols
+        low, high = (low, b) if slope > 0 else (b, high)
+        newton = b - slope / curve
+        # A step beyond the bracket is halved into it, by ratio because temperatures are ratios.
+        following = newton if low < newton < high else math.sqrt(low * high)
+        if abs(following - b) <= _CLOSE * b:
+            break
+        b, here = following, _measure(spoken, following)
+    return Fit(1 / b, before.loss, here.loss, before.error, here.error, before.symbols)
+
+
+def calibration_error(spoken: Spoken, temperature: float, unit: str) -> Score:
+    """The expected calibration error of the likeliest symbol at each place, the true ones before it given; per cent."""
+    name = "calibration error" if temperature != 1 else "calibration error, raw"
+    signature = f"ece|bins:{BINS}|unit:{unit}|temperature:{temperature:.4g}|version:{version('antiphon')}"
+    return Score(name, 100 * _measure(spoken, 1 / temperature).error, signature, higher_is_better=False)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """At one temperature: the mean loss, its first and second derivative by b, and the calibration error."""
+
+    loss: float
+    slope: float
+    curve: float
+    error: float
+    symbols: int
+
+
+def _measure(spoken: Spoken, b: float) -> _Measured:
+    loss = slope = curve = 0.0
+    sure: list[NDArray[np.float64]] = []
+    true: list[NDArray[np.bool_]] = []
+    for logits_CV, words_C in spoken():
+        # Below the highest, so that nothing overflows: neither loss nor derivatives change by that.
+        below_CV = logits_CV.float() - logits_CV.float().amax(-1, keepdim=True)
+        chances_CV = (b * below_CV).exp_()
+        sums_C = chances_CV.sum(-1)
+        weighted_CV = chances_CV * below_CV
+        means_C = weighted_CV.sum(-1) / sums_C
+        squares_C = torch.linalg.vecdot(weighted_CV, below_CV) / sums_C
+        own_C = below_CV.gather(1, words_C.unsqueeze(1)).squeeze(1)
+        loss += (sums_C.log() - b * own_C).double().sum().item()
+        slope += (means_C - own_C).double().sum().item()
+        curve += (squares_C - means_C.square()).clamp(min=0).double().sum().item()
+        # The likeliest word stands at the maximum, and its chance before division is exp(0).
+        sure.append((1 / sums_C).double().cpu().numpy())
+        true.append((logits_CV.argmax(-1) == words_C).cpu().numpy())
+    symbols = sum(map(len, sure))
+    assert symbols, "at least one place to be measured at"
+    sure_P = np.concatenate(sure)
+    error = expected_calibration_error(sure_P, np.concatenate(true)) if np.isfinite(sure_P).all() else math.nan
+    return _Measured(loss / symbols, slope / symbols, curve / symbols, error, symbols)

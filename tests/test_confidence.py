@@ -1,0 +1,176 @@
+"""Confidence: calibrated, the same in any batch, after any search, and never able to change an answer."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+import antiphon
+from antiphon.confidence import CERTAIN, calibrate, judge_answers, read_calibration
+from antiphon.data.store import PairStore
+from antiphon.errors import AntiphonError
+from antiphon.store import load_folder
+
+TEXTS = ["one two", "six", "", "five five five four", "three one two six"]
+
+
+@pytest.fixture(scope="module")
+def model(trained):
+    return antiphon.load(trained)
+
+
+def stored(model, pairs):
+    pipeline = model.pipeline
+    return PairStore.of((pipeline.source.encode(source), pipeline.target.encode(target)) for source, target in pairs)
+
+
+def best(model, **search):
+    return [found[0] for found in model.predict(TEXTS, **search)]
+
+
+def test_training_leaves_a_calibration_and_the_card_tells_of_it(trained, model):
+    report = json.loads((trained / "report.json").read_bytes())["calibration"]
+    assert set(report) == {
+        "temperature", "loss_before", "loss_after", "error_before", "error_after", "symbols", "usual",
+    }  # fmt: skip
+    assert model.calibration.to_dict() == report
+    assert report["loss_after"] <= report["loss_before"]
+    errors = f"{report['error_before']:.4f}, and {report['error_after']:.4f} at temperature {report['temperature']:.3f}"
+    assert f"| calibration error | {errors} |" in (trained / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_temperature_of_the_folder_is_that_of_its_weights(trained, model):
+    from antiphon.data.prepare import prepare
+
+    prepared = prepare(load_folder(trained).run.data, trained / "tokens")
+    found = calibrate(model.pipeline, prepared.valid, prepared.valid_pairs)
+    assert found.fit.temperature == pytest.approx(model.calibration.fit.temperature, rel=1e-4)
+    assert found.usual == model.calibration.usual
+
+
+@pytest.mark.parametrize("search", [{"beam": 1}, {"beam": 4}, {"sample": True, "temperature": 1.5, "seed": 3}])
+def test_at_temperature_one_it_is_what_the_search_saw(model, search):
+    answers = best(model, **search)
+    for answer, sure in zip(answers, judge_answers(model.pipeline, None, TEXTS, answers), strict=True):
+        logs = answer.log_probabilities
+        assert sure.sentence == pytest.approx(math.exp(sum(logs) / len(logs)) if logs else 1.0, abs=2e-5)
+        assert sure.probability == pytest.approx(math.exp(answer.log_probability), abs=2e-5)
+        assert [text for text, _ in sure.words] == list(answer.pieces)
+        assert [p for _, p in sure.words] == pytest.approx([math.exp(log) for log in logs[: len(sure.words)]], abs=2e-5)
+
+
+def test_a_temperature_by_hand(model):
+    answer = best(model)[0]
+    hot = replace(model.calibration, fit=replace(model.calibration.fit, temperature=2.0))
+    sure = judge_answers(model.pipeline, hot, TEXTS[:1], [answer])[0]
+    step, state = model.pipeline.model, model.pipeline.model.start(
+        torch.tensor([[*model.pipeline.source.encode(TEXTS[0]), 2]]), torch.ones(1, 3, dtype=torch.bool)
+    )  # fmt: skip
+    total, word = 0.0, 1
+    for symbol in (*answer.symbols, 2):
+        with torch.inference_mode():
+            logs_NV, state = step.step(torch.tensor([word]), state)
+        total += (logs_NV[0] / 2).log_softmax(-1)[symbol].item()
+        word = symbol
+    assert sure.probability == pytest.approx(math.exp(total), abs=1e-5)
+
+
+def test_a_text_has_the_same_confidence_alone_and_in_any_batch(model):
+    answers = best(model)
+    together = model.confidence(TEXTS, answers)
+    backwards = model.confidence(TEXTS[::-1], answers[::-1])[::-1]
+    alone = [model.confidence([text], [answer])[0] for text, answer in zip(TEXTS, answers, strict=True)]
+    for one, other, third in zip(together, backwards, alone, strict=True):
+        assert one.sentence == pytest.approx(other.sentence, abs=2e-6) == pytest.approx(third.sentence, abs=2e-6)
+        assert one.warnings == other.warnings == third.warnings
+
+
+def test_an_answer_that_the_limit_cut_has_no_end_to_be_sure_of(model):
+    answer = model.pipeline.answer(TEXTS[4:], model.search({"max_length": 2}))[0][0]
+    assert not answer.ended
+    sure = judge_answers(model.pipeline, None, TEXTS[4:], [answer])[0]
+    assert sure.sentence == pytest.approx(math.exp(answer.log_probability / len(answer.symbols)), abs=2e-5)
+
+
+def test_an_empty_text_is_answered_for_certain(model):
+    assert model.confidence([""], [best(model)[2]]) == [CERTAIN]
+
+
+def test_calibration_changes_no_answer(trained, run_folder):
+    report = json.loads((run_folder / "report.json").read_bytes())
+    report["calibration"]["temperature"] = 3.9
+    (run_folder / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    hot, own = antiphon.load(run_folder), antiphon.load(trained)
+    assert hot.predict(TEXTS, n_best=3) == own.predict(TEXTS, n_best=3)
+    assert hot.confidence(TEXTS, best(own)) != own.confidence(TEXTS, best(own))
+
+
+def test_a_folder_from_before_calibration_answers_as_ever(trained, run_folder):
+    report = json.loads((run_folder / "report.json").read_bytes())
+    del report["calibration"]
+    (run_folder / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    old = antiphon.load(run_folder)
+    assert old.calibration is None
+    assert old("six five") == antiphon.load(trained)("six five")
+    assert len(old.calibration_errors([("six five", "fünf sechs")])) == 1
+
+
+def test_weights_that_are_not_finite_have_no_calibration(trained):
+    pipeline = antiphon.load(trained).pipeline
+    with torch.no_grad():
+        pipeline.model.head.bias_V.fill_(math.nan)
+    pairs = [("six five", "fünf sechs")]
+    assert calibrate(pipeline, PairStore.of([([4, 5], [4, 5])]), pairs) is None
+
+
+def test_guards_on_a_real_model(model):
+    answer = best(model)[0]
+    symbol = model.pipeline.target.encode("eins")[0]
+    loop = replace(answer, text="eins " * 12, symbols=(symbol,) * 12, ended=True)
+    copy = replace(answer, text="one two")
+    long = "one two three four five six " * 3
+    found = model.confidence(["one two", "one two", long], [loop, copy, replace(answer, text="", symbols=())])
+    kinds = [[warning.partition(":")[0] for warning in sure.warnings] for sure in found]
+    assert "repeats itself" in kinds[0]
+    assert "gives the source back" in kinds[1]
+    assert {"too short", "left out"} <= set(kinds[2])
+
+
+def test_doubts_name_low_confidence_first(model):
+    sure = replace(CERTAIN, sentence=0.25, warnings=("gives the source back",))
+    assert sure.doubts(0.5) == ("low confidence: 0.2500 is less than 0.5", "gives the source back")
+    assert sure.doubts(0.25) == ("gives the source back",)
+    assert CERTAIN.doubts(1.0) == ()
+
+
+@pytest.mark.parametrize("value", [0, -1, 1e9, math.nan, math.inf])
+def test_a_damaged_temperature_is_refused(run_folder, value):
+    report = json.loads((run_folder / "report.json").read_bytes())
+    report["calibration"]["temperature"] = value
+    (run_folder / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    with pytest.raises(AntiphonError) as caught:
+        antiphon.load(run_folder)
+    assert str(caught.value) == (
+        f"{run_folder / 'report.json'}: calibration.temperature: {value:g} is damaged: a number from 0.25 to 4 belongs "
+        "there. Copy the file anew, or delete the whole calibration."
+    )
+
+
+@pytest.mark.parametrize(
+    "told", [1, "x", [], {}, {"temperature": 1.0}, {"temperature": "warm"}, {"temperature": None}, True]
+)
+def test_a_calibration_of_another_shape_is_refused(told):
+    with pytest.raises(AntiphonError) as caught:
+        read_calibration({"calibration": told}, "x/report.json")
+    assert str(caught.value) == "x/report.json: calibration: damaged. Copy the file anew, or delete that entry."
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("unread", 1.5), ("copies", -0.1), ("shortest", math.nan), ("repeats", -1)]
+)
+def test_damaged_guards_are_refused(model, name, value):
+    told = model.calibration.to_dict()
+    with pytest.raises(AntiphonError, match=rf"^r: calibration\.{name}: .* is damaged"):
+        read_calibration({"calibration": told | {"usual": told["usual"] | {name: value}}}, "r")

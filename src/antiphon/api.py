@@ -99,7 +99,7 @@ class Model:
             metrics.token_accuracy(answers, targets, lowercase),
             metrics.word_error_rate(answers, targets, lowercase=lowercase),
             self.perplexity(pairs),
-            *self.calibration_errors(pairs),
+            *self._calibration_errors(pairs),
         ]
 
     def perplexity(self, pairs: Iterable[tuple[str, str]]) -> Score:
@@ -110,7 +110,7 @@ class Model:
         unit = self.pipeline.run.data.target_tokenizer.kind
         return metrics.perplexity(sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts), unit)
 
-    def calibration_errors(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
+    def _calibration_errors(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
         """How far its probabilities are from how often it is right: as they are, and at its fitted temperature."""
         pipeline, unit = self.pipeline, self.pipeline.run.data.target_tokenizer.kind
         store = PairStore.of(

@@ -179,7 +179,7 @@ def test_an_answer_that_is_not_sure_enough_is_an_empty_line(trained, antiphon, e
     assert antiphon("predict", trained, "--min-confidence", 0, stdin=asked).out.splitlines() == expected
     ended = antiphon("predict", trained, "--min-confidence", 1, stdin=asked + b"\n")
     assert ended.out == "\n\n\n\n"
-    assert ended.err == "3 of 4 lines are left without an answer, by the first reason: low confidence 3.\n"
+    assert ended.err == "No answer for 3 of 4 lines; the first reason of each: low confidence 3.\n"
     content = [
         json.loads(line)
         for line in antiphon("predict", trained, "--min-confidence", 1, "--json", stdin=b"one\n\n").out.splitlines()

@@ -75,7 +75,7 @@ def run_predict(folder: Path, file: Path | None, changes: Mapping[str, Any], int
         say(f"{strange:,} of {first:,} lines hold symbols never seen in training.")
     if silent:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in silent.most_common())
-        say(f"{silent.total():,} of {first:,} lines are left without an answer, by the first reason: {reasons}.")
+        say(f"No answer for {silent.total():,} of {first:,} lines; the first reason of each: {reasons}.")
 
 
 def _confidences(

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 REPEATS = 8  # symbols of a stretch that repeats itself, from which on it is taken for a loop
 _LONGEST = 40  # symbols of what is repeated
-_RARE = 0.01  # a sign that more true pairs than this show is no sign of anything
+_RARE = 0.01  # copies are no sign of anything where more of the true pairs are copies than this
+_ENOUGH = 100  # true pairs; of fewer it is not known how much of a source may go unread
 _NAMED = 10  # unread words that a warning names
 _UNREAD = 0.1  # a source word that got less attention than this in all was not read
 
@@ -22,10 +23,8 @@ class Usual:
 
     repeats: int  # symbols of the longest stretch that repeats itself
     copies: float  # the share of pairs whose target is their source
-    shortest: float  # target symbols a source symbol: nearly all pairs have more
-    unread: (
-        float  # the share of a source's words that get no attention: nearly all pairs have less; 1 without attention
-    )
+    shortest: float  # target symbols a source symbol, ends counted: no pair has fewer
+    unread: float  # the share of a source's words that get no attention: no pair has more; 1 where it is not known
 
 
 UNKNOWN_TASK = Usual(repeats=0, copies=0.0, shortest=0.0, unread=1.0)
@@ -56,9 +55,7 @@ def unread_words(weights_TS: NDArray[np.float32], words: Sequence[int]) -> list[
 
 def usual(repeats: Sequence[int], copies: float, ratios: Sequence[float], unread: Sequence[float]) -> Usual:
     """From what true pairs show; `unread` is empty where there is no attention."""
-    least = float(np.quantile(ratios, _RARE)) if len(ratios) else 0.0
-    most = float(np.quantile(unread, 1 - _RARE)) if len(unread) else 1.0
-    return Usual(max([0, *repeats]), copies, least, most)
+    return Usual(max(repeats), copies, min(ratios), max(unread) if len(unread) >= _ENOUGH else 1.0)
 
 
 def warnings(

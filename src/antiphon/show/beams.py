@@ -97,7 +97,7 @@ def _lines(node: Node) -> list[str]:
     if node.step:
         shown.append(_number(node.total))
     if node.score is not None:
-        shown.append(f"{'★' if node.won else '✓' if node.fate == 'finished' else '…'} {_number(node.score)}")
+        shown.append(f"{'★' if node.won else '✓' if node.fate == 'finished' else '→'} {_number(node.score)}")
     return shown
 
 

@@ -10,7 +10,7 @@ VOCABULARY, TOKENS = 32_000, 8192
 def measure(which: str) -> None:
     import torch
 
-    from antiphon.build import build_model
+    from antiphon.build.model import build_model
     from antiphon.config.schema import Train
     from antiphon.training.learner import Learner
     from plain import PlainLoop

@@ -15,7 +15,7 @@ import torch
 from peers import BEAM, SMOOTHING, Score, Sizes, installed
 from torch.nn.utils.parametrize import cached
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config.schema import (
     AdditiveAttention,
     BilinearAttention,

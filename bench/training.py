@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config.schema import Seq2Seq, Train, TransformerStack
 from antiphon.data.batch import Batch, make_batch, plan
 from antiphon.training.learner import Learner

@@ -10,7 +10,7 @@ from typing import get_args
 
 import torch
 
-from antiphon.build import build_encoder
+from antiphon.build.model import build_encoder
 from antiphon.config.schema import CellName, RecurrentEncoder
 
 ROWS, PLACES, WIDTH = 32, 30, 256

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.nn.utils.parametrize import cached
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config.schema import Seq2Seq, Train
 from antiphon.data.batch import Batch, make_batch, make_sources, plan
 from antiphon.data.vocab import END, PAD, START, UNKNOWN

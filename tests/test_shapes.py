@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from antiphon.attend.looks import Looks
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config import schema
 from antiphon.data.batch import load_batch, make_batch, plan
 from antiphon.data.store import PairStore

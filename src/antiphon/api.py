@@ -10,11 +10,13 @@ from antiphon.confidence import Calibration, Confidence, judge_answers, read_cal
 from antiphon.config.schema import Search
 from antiphon.config.toml import load_run, with_search
 from antiphon.data.store import PairStore
+from antiphon.data.text import normalise
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import lengths, metrics
 from antiphon.evaluate.calibration import calibration_error
 from antiphon.evaluate.lengths import Comparison
 from antiphon.evaluate.metrics import Score
+from antiphon.evaluate.texts import text_scores
 from antiphon.pipeline import Answer, Pipeline
 from antiphon.predict.quantize import quantize
 from antiphon.show.attention import Attention, read_attention
@@ -78,6 +80,8 @@ class Model:
 
         With `any_target` a source that comes several times is asked once, and any of its targets is right.
         """
+        if self.pipeline.completes:
+            raise AntiphonError("evaluate: a language model has no pairs. Give texts: model.evaluate_texts(texts).")
         pairs = list(pairs)
         if not pairs:
             raise AntiphonError("evaluate: no pairs are given, and there is no score of nothing. Give at least one.")
@@ -101,6 +105,23 @@ class Model:
             self.perplexity(pairs),
             *self._calibration_errors(pairs),
         ]
+
+    def evaluate_texts(self, texts: Iterable[str]) -> list[Score]:
+        """A language model's perplexity a symbol and a word, and its bits a character and a byte.
+
+        Of a running text, `texts` are its lines, one after the other.
+        """
+        if not self.pipeline.completes:
+            raise AntiphonError("evaluate_texts: this model answers sources. Give it pairs: model.evaluate(pairs).")
+        texts = [normalise(text) for text in texts]
+        parts = list(self.pipeline.losses(PairStore.of([([], self.pipeline.target.encode(text)) for text in texts])))
+        loss, symbols = sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts)
+        return text_scores(loss, symbols, self.pipeline.run.data.target_tokenizer.kind, texts)
+
+    def score(self, pairs: Iterable[tuple[str, str] | str]) -> list[float]:
+        """log P(target | source) of each pair, or log P(text) of each text: how likely the model finds them."""
+        whole = [("", pair) if isinstance(pair, str) else pair for pair in pairs]
+        return self.pipeline.score(whole)
 
     def perplexity(self, pairs: Iterable[tuple[str, str]]) -> Score:
         encoded = [

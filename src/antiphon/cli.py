@@ -246,9 +246,12 @@ def evaluate(
     int8: Flag = False,
     tokenize: Literal["13a", "none", "intl", "char", "zh"] = "13a",
     lowercase: Flag = False,
+    scores: Flag = False,
     json: Flag = False,
 ) -> None:
     """Score a model on test pairs: BLEU, chrF, TER, exact match, accuracy, word error, perplexity, with signatures.
+
+    A language model is scored on plain text: perplexity a symbol and a word, bits a character and a byte.
 
     Parameters
     ----------
@@ -268,9 +271,17 @@ def evaluate(
         BLEU's tokenisation: none for text that is tokenised already.
     lowercase
         Compare without regard to case.
+    scores
+        Print each target, or text, after its own log-probability and a TAB, instead of scores of all.
     json
         Print one JSON object instead of a table.
     """
+    if scores:
+        from antiphon.commands.scores import run_scores
+
+        run_scores(model, test, target, int8, json)
+        return
+
     from antiphon.commands.evaluate import run_evaluate
 
     run_evaluate(model, test, target, any_target, beam, int8, tokenize, lowercase, json)

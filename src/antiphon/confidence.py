@@ -123,6 +123,10 @@ def judge_answers(
 
     Without a calibration the temperature is 1, and nothing is known of what is usual.
     """
+    if pipeline.completes:
+        raise AntiphonError(
+            "confidence: a language model goes on from a text and answers none. Ask for its scores instead: --scores."
+        )
     temperature = 1.0 if calibration is None else calibration.fit.temperature
     task = guards.UNKNOWN_TASK if calibration is None else calibration.usual
     written = [(*answer.symbols, END) if answer.ended else answer.symbols for answer in answers]

@@ -1,9 +1,10 @@
-"""The four shapes of a sequence model, a screenful each. So far: n -> m.
+"""The four shapes of a sequence model, a screenful each. So far: n -> m, and 1 -> m.
 
 B batch · N rows = batch x beam · S, T source and target places · P real target places
 V words · D width of a word · E output
 """
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -14,6 +15,7 @@ from antiphon.attend.looks import Looks
 from antiphon.attend.memory import Memory
 from antiphon.data.batch import Batch
 from antiphon.encode.tokens import Tokens
+from antiphon.layers.cells import CellState
 from antiphon.layers.packing import Packing
 from antiphon.predict.heads import Words
 from antiphon.search.step import State
@@ -63,7 +65,67 @@ class Seq2Seq(nn.Module):
     def step(self, words_N: Tensor, state: State) -> tuple[Tensor, State]:
         """The contract of search: log-probabilities of the next word, and the state after these."""
         out_NE, state = self.decoder.step(self.target(words_N), state)
-        logits_NV = self.head(out_NE)
-        if torch.is_grad_enabled():
-            return logits_NV.log_softmax(dim=-1), state
-        return torch.ops.aten._log_softmax.out(logits_NV, 1, False, out=logits_NV), state  # where they stand
+        return _normalised(self.head(out_NE)), state
+
+
+class LanguageModel(nn.Module):
+    """P(t) = prod P(t_j | t_<j): predict a text word by word. Its source is nothing, and is never read."""
+
+    def __init__(self, target: Tokens, decoder: Decoder, head: Words) -> None:
+        super().__init__()
+        self.target, self.decoder, self.head = target, decoder, head
+
+    def forward(self, batch: Batch, looks: Looks | None = None) -> Tensor:
+        """What the head reads at every real place, P x E, with the true words before it."""
+        return self.go_on(batch, (), looks)[0]
+
+    def go_on(self, batch: Batch, last: tuple[CellState, ...], looks: Looks | None = None) -> tuple[Tensor, Any]:
+        """The same from where a text before was left, and the state in which this one is left."""
+        with cached():
+            words_BTD = self.target(batch.target_in_BT)
+            state = self.decoder.start(Memory.of_nothing(len(words_BTD), words_BTD, last))
+            out_BTE, state = self.decoder(words_BTD, state, batch.target_mask_BT, looks)
+        return Packing.of(batch.target_mask_BT).pack(out_BTE), state
+
+    def start(self, source_BS: Tensor, mask_BS: Tensor, looks: Looks | None = None) -> Any:
+        """The state before the first word."""
+        return self.decoder.start(Memory.of_nothing(len(source_BS), self.target.weight_VD))
+
+    def after(self, words_BT: Tensor) -> State:
+        """The state after a prompt, all rows equally long. Its last word is not read yet: the first step does so."""
+        words_BTD, last_B = self.target(words_BT[:, :-1]), words_BT[:, -1]
+        state = self.decoder.start(Memory.of_nothing(len(words_BT), self.target.weight_VD))
+        if words_BTD.shape[1]:
+            _, state = self.decoder(words_BTD, state, torch.ones_like(words_BT[:, :-1], dtype=torch.bool))
+        return Prompted(state, last_B)
+
+    def step(self, words_N: Tensor, state: State) -> tuple[Tensor, State]:
+        """The contract of search, as above."""
+        if isinstance(state, Prompted):
+            words_N, state = state.last_N, state.before
+        out_NE, state = self.decoder.step(self.target(words_N), state)
+        return _normalised(self.head(out_NE)), state
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """A state whose next word is known: the last of a prompt, whatever word the search begins with."""
+
+    before: State
+    last_N: Tensor
+
+    def select(self, rows_N: Tensor) -> "Prompted":
+        return Prompted(self.before.select(rows_N), self.last_N.index_select(0, rows_N))
+
+    def keep(self, sentences_B: Tensor) -> "Prompted":
+        return Prompted(self.before.keep(sentences_B), self.last_N)
+
+
+def _normalised(logits_NV: Tensor) -> Tensor:
+    """Log-probabilities; in search they are written where the logits stand, for a copy takes longer than the sums."""
+    if torch.is_grad_enabled():
+        return logits_NV.log_softmax(dim=-1)
+    return torch.ops.aten._log_softmax.out(logits_NV, 1, False, out=logits_NV)
+
+
+Model = Seq2Seq | LanguageModel

@@ -8,19 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config import schema
 from antiphon.config.schema import Run
 from antiphon.config.toml import dump_run, read_resolved
-from antiphon.data.tokenize import Tokenizer, load_tokenizer, save_tokenizer
+from antiphon.data.tokenize import Choice, Tokenizer, load_tokenizer, save_tokenizer
 from antiphon.errors import AntiphonError
 from antiphon.files import PARTIAL, make_folder, write_text, write_whole
-from antiphon.models import Seq2Seq
+from antiphon.models import Model
 
 FORMAT = 1
 WEIGHTS, CONFIG, REPORT, CARD = "model.safetensors", "antiphon.toml", "report.json", "README.md"
@@ -34,8 +35,8 @@ class Loaded:
     """A model folder, read and found whole."""
 
     run: Run
-    model: Seq2Seq
-    source: Tokenizer
+    model: Model
+    source: Tokenizer  # the target's own where there is no source
     target: Tokenizer
     report: dict[str, Any]
 
@@ -50,8 +51,8 @@ def load_folder(folder: Path) -> Loaded:
         )
     tensors, facts = read_tensors(folder / WEIGHTS)  # first, because a newer version's config may hold new keys
     run = read_resolved(folder / CONFIG)
-    source = load_tokenizer(folder, "source", run.data.source.tokenizer)
     target = load_tokenizer(folder, "target", run.data.target_tokenizer)
+    source = load_tokenizer(folder, "source", run.data.source.tokenizer) if run.has_source else target
     for name, value in identity(run, source, target).items():
         known = facts.get(name, "")
         if known != value and not (name == "choices" and _mean_the_same(known, run)):
@@ -86,7 +87,8 @@ def refuse_strangers(folder: Path) -> None:
 def save_settings(folder: Path, run: Run, source: Tokenizer, target: Tokenizer) -> None:
     """What does not change while a run trains."""
     make_folder(folder)
-    save_tokenizer(source, folder, "source")
+    if run.has_source:
+        save_tokenizer(source, folder, "source")
     save_tokenizer(target, folder, "target")
     write_text(folder / CONFIG, dump_run(run))
 
@@ -108,25 +110,26 @@ def fill(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
 
 def identity(run: Run, source: Tokenizer, target: Tokenizer) -> dict[str, str]:
     """What weights belong to. It is kept inside their file, so one atomic write changes all that has to agree."""
-    tokenizers = [run.data.source.tokenizer.model_dump(), run.data.target_tokenizer.model_dump()]
-    choices = {"model": run.model.model_dump(), "tokenizers": tokenizers}
-    return {
-        "antiphon": str(FORMAT),
-        "choices": json.dumps(choices, sort_keys=True),
-        "source": hashlib.sha256(source.to_bytes()).hexdigest(),
-        "target": hashlib.sha256(target.to_bytes()).hexdigest(),
-    }
+    choices = {"model": run.model.model_dump(), "tokenizers": [choice.model_dump() for choice in _cutting(run)]}
+    facts = {"antiphon": str(FORMAT), "choices": json.dumps(choices, sort_keys=True)}
+    facts |= {"source": hashlib.sha256(source.to_bytes()).hexdigest()} if run.has_source else {}
+    return facts | {"target": hashlib.sha256(target.to_bytes()).hexdigest()}
+
+
+def _cutting(run: Run) -> list[Choice]:
+    """How text is cut, of every side that there is."""
+    return [run.data.source.tokenizer, run.data.target_tokenizer][not run.has_source :]
 
 
 def _mean_the_same(choices: str, run: Run) -> bool:
     """Weights from before a key existed were trained as its default says."""
     try:
         tables = json.loads(choices)
-        model = schema.Seq2Seq.model_validate(tables["model"])
+        model = TypeAdapter[schema.Model](schema.Model).validate_python(tables["model"])
         tokenizers = [schema.Side.model_validate({"tokenizer": table}).tokenizer for table in tables["tokenizers"]]
     except (ValueError, LookupError, TypeError, RecursionError):
         return False
-    return model == run.model and tokenizers == [run.data.source.tokenizer, run.data.target_tokenizer]
+    return model == run.model and tokenizers == _cutting(run)
 
 
 _WHERE = {
@@ -194,14 +197,12 @@ def _checksum(tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def _fitting_model(
-    run: Run, source: Tokenizer, target: Tokenizer, tensors: Mapping[str, Tensor], path: Path
-) -> Seq2Seq:
+def _fitting_model(run: Run, source: Tokenizer, target: Tokenizer, tensors: Mapping[str, Tensor], path: Path) -> Model:
     """The model that the config describes, built for real only when the file holds exactly its tensors."""
     found = {name: tensor.shape for name, tensor in tensors.items()}
     shapes: dict[str, torch.Size] = {}
     # A layer has a tensor at least, so more layers than tensors need not be built to be refused.
-    if max(run.model.encoder.layers, run.model.decoder.layers) <= len(found):
+    if max(half.layers for half in run.model.halves.values()) <= len(found):
         try:
             with torch.device("meta"), _Undrawn():
                 model = build_model(run.model, source.size, target.size)

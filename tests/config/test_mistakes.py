@@ -45,7 +45,11 @@ def test_unknown_keys_of_a_table(given, message, table):
 @pytest.mark.parametrize(
     ("given", "message", "table"),
     [
-        ("model.batch_tokens=5", 'model.batch_tokens: no such key. Did you mean "train.batch_tokens"?', Seq2Seq),
+        (
+            "model.batch_tokens=5",
+            'model.batch_tokens: no such key where kind = "seq2seq". Did you mean "train.batch_tokens"?',
+            Seq2Seq,
+        ),
         ("max_steps=5", 'max_steps: no such key. Did you mean "train.max_steps"?', Run),
         ("epochs=5", 'epochs: no such key. Did you mean "train.max_epochs"?', Run),
         ("encoder.width=5", 'encoder: no such key. Did you mean "model.encoder"?', Run),
@@ -89,7 +93,7 @@ def test_unknown_keys_below_a_kind_have_the_user_s_address():
             'Did you mean "additive"? Known: none, dot, scaled_dot, bilinear, additive, cosine, location, multi_head',
         ),
         ("model.encoder.kind=3", "model.encoder.kind: no such choice as 3. Known: recurrent, transformer"),
-        ("model.kind=seq", "model.kind: no such choice as 'seq'. Known: seq2seq"),
+        ("model.kind=seq", "model.kind: no such choice as 'seq'. Known: seq2seq, language_model"),
         (
             "model.encoder.cell=LSTM",
             "model.encoder.cell: no such choice as 'LSTM'. Did you mean \"lstm\"? Known: elman, lstm, gru, peephole, full_peephole, coupled, orthogonal",

@@ -95,7 +95,7 @@ def test_broken_bytes_are_shown_as_such():
 def test_saved_and_loaded_is_the_same(name, tmp_path):
     choice, tokenizer = CHOICES[name], TOKENIZERS[name]
     ending = "model" if choice.kind == "subwords" else "json"
-    assert save_tokenizer(tokenizer, tmp_path, "source") == [f"source.tokenizer.{ending}"]
+    assert save_tokenizer(tokenizer, tmp_path, "source") == f"source.tokenizer.{ending}"
     assert [entry.name for entry in tmp_path.iterdir()] == [f"source.tokenizer.{ending}"]
     loaded = load_tokenizer(tmp_path, "source", choice)
     assert loaded == tokenizer

@@ -11,7 +11,7 @@ from torch import nn
 
 from antiphon.attend.memory import Memory
 from antiphon.attend.multihead import CrossAttention, ScaledDot, SelfAttention
-from antiphon.build import build_encoder, build_model
+from antiphon.build.model import build_encoder, build_model
 from antiphon.config.schema import Seq2Seq, TransformerStack
 from antiphon.data.batch import make_batch
 from antiphon.encode.tokens import Tokens

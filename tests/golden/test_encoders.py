@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from antiphon.attend import pool
-from antiphon.build import build_encoder
+from antiphon.build.model import build_encoder
 from antiphon.config.schema import RecurrentEncoder
 from antiphon.layers.dropout import Dropout
 

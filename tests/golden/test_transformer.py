@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config.schema import Seq2Seq, TransformerStack
 from antiphon.data.batch import make_batch
 from antiphon.layers.positions import Sinusoidal

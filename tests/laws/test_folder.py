@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config import schema
 from antiphon.data.tokenize import Choice, learn
 from antiphon.errors import AntiphonError

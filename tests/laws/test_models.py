@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from antiphon.attend.looks import Looks
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config import schema
 from antiphon.data.batch import Batch, make_batch
 from antiphon.data.vocab import END, PAD, START

@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config.schema import Seq2Seq, Train, TransformerStack
 from antiphon.config.toml import load_run
 from antiphon.data.batch import make_batch

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config.toml import load_run
 from antiphon.data.tokenize import learn
 from antiphon.errors import AntiphonError

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config import schema
 from antiphon.data.batch import make_sources
 from antiphon.data.vocab import START
@@ -285,7 +285,7 @@ def test_progress_ends_with_all_of_it(trained):
         (READER, " ", "gradients: the text is empty, and nothing passes through it. Give at least one symbol."),
         (
             TRANSFORMER, "one",
-            "gradients: neither half of this model is recurrent, so it has no chain of states to read. "
+            "gradients: no part of this model is recurrent, so it has no chain of states to read. "
             "Give a model with a recurrent half, or look at this one's attention: antiphon show without --gradients.",
         ),
     ],

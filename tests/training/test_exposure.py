@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config import schema
 from antiphon.data.batch import Batch, make_batch
 from antiphon.data.vocab import END, PAD, SPECIAL, START, UNKNOWN

@@ -119,15 +119,15 @@ def test_checkpoints_without_a_config_are_nobodys(tmp_path, pairs):
 
 def test_other_data_is_refused_by_name(tmp_path, pairs):
     run, before = a_run(pairs), fingerprint(a_run(pairs).data)
-    refuse_other_data(run.data, before, tmp_path / "out")
+    refuse_other_data(run, before, tmp_path / "out")
     pairs.write_text(pairs.read_text(encoding="utf-8") + "six six\tsechs sechs\n", encoding="utf-8")
     end = "Put it back, choose another --out, or start over there with --fresh, which deletes the run."
-    assert refusal(run.data, before, tmp_path / "out", of=refuse_other_data) == (
+    assert refusal(run, before, tmp_path / "out", of=refuse_other_data) == (
         f"{pairs}: changed since the run in {tmp_path / 'out'} began. {end}"
     )
     valid = write_pairs(tmp_path / "valid.tsv", 5, seed=2)
     run = a_run(pairs, f"data.valid={valid}")
-    assert refusal(run.data, before, tmp_path / "out", of=refuse_other_data) == (
+    assert refusal(run, before, tmp_path / "out", of=refuse_other_data) == (
         f"one of {pairs}, {valid}: changed since the run in {tmp_path / 'out'} began. {end}"
     )
 

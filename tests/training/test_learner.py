@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.config import schema
 from antiphon.data.batch import DROPOUT, make_batch
 from antiphon.data.unmerge import keys

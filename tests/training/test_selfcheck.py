@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.data.batch import Batch
 from antiphon.data.prepare import prepare
 from antiphon.pipeline import Pipeline

@@ -5,6 +5,7 @@ B batch · S source places · M width of the memory · A width of the keys
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 
@@ -16,6 +17,12 @@ class Memory:
     mask_BS: Tensor  # True where there is a real position
     summary_BM: Tensor  # one vector for the whole input
     last: tuple[tuple[Tensor, ...], ...] = ()  # a recurrent encoder's, layer by layer, where a decoder copies it
+
+    @staticmethod
+    def of_nothing(rows: int, like: Tensor, last: tuple[tuple[Tensor, ...], ...] = ()) -> "Memory":
+        """What a language model remembers of its input; `last` is where the text before was left."""
+        empty = like.new_zeros(rows, 0, dtype=torch.bool)
+        return Memory(like.new_zeros(rows, 0, 0), empty, like.new_zeros(rows, 0), last)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Multi-head attention over real places only, on torch's fused kernel.
 
 B batch · T queries · S places · P real places of the batch · H heads · C width of one head · D width · N rows
-G heads of keys and values, each for H / G heads of queries · U = H / G x T queries
+G heads of keys and values, each for H / G heads of queries · U = H / G x T queries · M width of a summary
 """
 
 from collections.abc import Sequence
@@ -66,14 +66,19 @@ class SelfAttention(nn.Module):
         self, width: int, heads: int, kv_heads: int, dropout: float, rotary: Rotary | None, relative: Relative | None
     ) -> None:
         super().__init__()
-        self.parts = [heads, kv_heads, kv_heads]
-        shared = width // heads * kv_heads
+        self.parts, self.head_width = [heads, kv_heads, kv_heads], width // heads
+        shared = self.head_width * kv_heads
         self.projection = nn.Linear(width, width + 2 * shared)  # queries, keys and values in one product
         self.out = nn.Linear(width, width)
         self.attend = ScaledDot(dropout)
         self.rotary, self.relative = rotary, relative
         _start_evenly(self.projection.weight.detach().split([width, shared, shared]), self.out)
         nn.init.zeros_(self.projection.bias)
+
+    def no_past(self, summary_BM: Tensor) -> Past:
+        """Before the first place of each row."""
+        nothing = summary_BM.new_zeros(len(summary_BM), self.parts[1], 0, self.head_width)
+        return nothing, nothing
 
     def forward(
         self, x_PD: Tensor, packing: Packing, mask_BS: Tensor | None, past: Past | None, look: list[Tensor] | None

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from rich.progress import BarColumn, Progress, TextColumn
 
 from antiphon.commands.lines import say, terminal
+from antiphon.config.schema import Rows
 from antiphon.data.corpus import Pair, read_rows
+from antiphon.data.rows import NOUNS, read_texts
 from antiphon.errors import AntiphonError
 
 
@@ -39,13 +41,19 @@ class Asked:
             say(f"{self.file}: {count:,} lines left out: {fault}")
 
 
-def read_test(test: str, target: str | None) -> Asked:
+def read_test(test: str, target: str | None, rows: Rows = "pairs") -> Asked:
+    """Pairs, or for a language model texts, as pairs without a source."""
+    if rows != "pairs" and target is not None:
+        raise AntiphonError(f"--target {target}: a language model has texts, not pairs. Leave it out.")
     pairs: list[Pair] = []
     numbers: list[int] = []
     faults: Counter[str] = Counter()
     lines = 0
     try:
-        for row in read_rows([test], [target] if target else [], "TEST"):
+        found = (
+            read_rows([test], [target] if target else [], "TEST") if rows == "pairs" else read_texts(test, "TEST", rows)
+        )
+        for row in found:
             if row.fault is None:
                 pairs.append(row.pair)
                 numbers.append(lines)
@@ -55,7 +63,8 @@ def read_test(test: str, target: str | None) -> Asked:
     except AntiphonError as error:  # which names the other file as a run file would
         raise AntiphonError(str(error).replace("TEST_target", "--target")) from None
     if not pairs:
-        raise AntiphonError(f"{test}: no pair in it can be scored ({lines:,} lines). Is it source TAB target?")
+        what = " Is it source TAB target?" if rows == "pairs" else ""
+        raise AntiphonError(f"{test}: no {NOUNS[rows]} in it can be scored ({lines:,} lines).{what}")
     return Asked(test, pairs, numbers, lines, dict(faults))
 
 

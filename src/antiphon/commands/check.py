@@ -8,13 +8,13 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from antiphon.build import build_model
+from antiphon.build.model import build_model
 from antiphon.commands.lines import say, say_json
 from antiphon.config.schema import Run
 from antiphon.config.toml import dump_run
-from antiphon.data.batch import load_batch, plan
 from antiphon.data.prepare import Prepared, prepare
 from antiphon.store import weights_of
+from antiphon.training.batches import batches_of
 from antiphon.training.learner import Learner
 from antiphon.training.log import duration
 from antiphon.training.loop import resolve
@@ -39,7 +39,7 @@ class Estimate:
 
 def run_check(run: Run, as_json: bool) -> None:
     with tempfile.TemporaryDirectory() as place:
-        prepared = prepare(run.data, Path(place), say if sys.stderr.isatty() else lambda phrase: None)
+        prepared = prepare(run.data, Path(place), say if sys.stderr.isatty() else lambda phrase: None, run.rows)
         run = resolve(run, prepared)
         found = estimate(run, prepared)
     minutes = min(found.seconds / 60, run.train.max_minutes or float("inf"))
@@ -71,17 +71,18 @@ def estimate(run: Run, prepared: Prepared) -> Estimate:
     """Train a scratch model for a few batches of this run's own data: the first ones, and the largest."""
     model = build_model(run.model, prepared.source.size, prepared.target.size)
     learner = Learner(model, run.train, run.seed)
-    batches = plan(prepared.train.lengths, run.train.batch_tokens, run.seed, 0)
-    largest = max(batches, key=lambda indices: len(indices) * int(prepared.train.lengths[indices].max()))
+    batches = batches_of(run, prepared)
+    planned = batches.plan(0)
+    largest = max(planned, key=batches.size)
     seconds, tokens = [], []
-    for number, indices in enumerate([largest, *batches[:_TIMED]]):
-        batch = load_batch(prepared.train, indices)
+    for number, chosen in enumerate([largest, *planned[:_TIMED]]):
+        batch = batches.load(chosen, 0)
         started = time.perf_counter()
         update = learner.learn([batch] * run.train.accumulate, number, number)
         seconds.append(time.perf_counter() - started)
         tokens.append(update.tokens)
     a_step = statistics.median(seconds[1:])
-    steps_an_epoch = max(len(batches) // run.train.accumulate, 1)
+    steps_an_epoch = max(len(planned) // run.train.accumulate, 1)
     limits = [run.train.max_steps, run.train.max_epochs * steps_an_epoch]
     if run.train.max_minutes:
         limits.append(int(run.train.max_minutes * 60 / a_step))

@@ -16,7 +16,6 @@ import torch
 from antiphon.api import load
 from antiphon.commands.lines import read_inputs, say_json
 from antiphon.config.schema import Search
-from antiphon.data.batch import make_batch
 from antiphon.data.prepare import VALID_PAIRS
 from antiphon.data.vocab import SPECIAL
 from antiphon.errors import AntiphonError
@@ -24,6 +23,7 @@ from antiphon.pipeline import Answer, Pipeline
 from antiphon.store import TOKENS, WEIGHTS, load_folder, read_tensors, save_settings, save_weights, weights_of
 
 _TEXTS = 64
+_WRITTEN = 50  # symbols that a language model adds to each, for it may never come to an end
 _CLOSE = 1e-3  # of a log-probability: float32 in another order of sums
 
 
@@ -62,28 +62,40 @@ def some_texts(folder: Path, pipeline: Pipeline) -> list[str]:
     with suppress(OSError, ValueError, LookupError, TypeError):  # it may be gone, for it is no part of the model
         lines = (folder / TOKENS / VALID_PAIRS).read_text(encoding="utf-8").splitlines()[:_TEXTS]
         if lines:
-            return [str(json.loads(line)[0]) for line in lines]
+            pairs = [json.loads(line) for line in lines]
+            return [_asked(str(source), str(target), pipeline.completes) for source, target in pairs]
     draw = random.Random(1)  # noqa: S311 (reproducible, not secret)
     numbers = range(len(SPECIAL), pipeline.source.size)
     return [pipeline.source.decode(draw.choices(numbers, k=draw.randint(1, 20))) for _ in range(_TEXTS)]
 
 
+def _asked(source: str, target: str, completes: bool) -> str:
+    """A language model is asked to complete the first half of a text."""
+    return target[: len(target) // 2].rstrip() if completes else source
+
+
 def prove(folder: Path, pipeline: Pipeline, texts: Sequence[str]) -> Iterator[Proof]:
+    if pipeline.completes:
+        shorter = pipeline.run.search.model_copy(update={"max_length": _WRITTEN})
+        run = pipeline.run.model_copy(update={"search": shorter})
+        pipeline = Pipeline(pipeline.model, pipeline.source, pipeline.target, run)
     yield _checksums(folder)
     for beam in (1, 5):
         yield _batches_change_nothing(pipeline, texts, beam)
     yield _step_is_all_at_once(pipeline, texts)
     yield _save_load_same(pipeline, texts)
-    yield _empty_stays_empty(pipeline)
+    if not pipeline.completes:
+        yield _empty_stays_empty(pipeline)
 
 
 def _checksums(folder: Path) -> Proof:
     tensors, facts = read_tensors(folder / WEIGHTS)
     total = sum(tensor.numel() for tensor in tensors.values())
+    names = [facts[side][:8] for side in ("source", "target") if side in facts]
     return Proof(
         "checksums",
         True,
-        f"{len(tensors)} tensors, {total:,} numbers, tokenisers {facts['source'][:8]} {facts['target'][:8]}",
+        f"{len(tensors)} tensors, {total:,} numbers, tokenisers {' '.join(names)}",
     )
 
 
@@ -107,17 +119,18 @@ def _batches_change_nothing(pipeline: Pipeline, texts: Sequence[str], beam: int)
 
 
 def _step_is_all_at_once(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
-    greedy = Search(beam=1, max_ratio=pipeline.run.search.max_ratio)
+    limits = pipeline.run.search
+    greedy = Search(beam=1, max_ratio=limits.max_ratio, max_length=limits.max_length)
     worst = 0.0
     for text, (answer,) in zip(texts, pipeline.answer(texts, greedy), strict=True):
         if not answer.symbols:
             continue
-        batch = make_batch([pipeline.source.encode(text)], [list(answer.symbols)])
+        batch = pipeline.written(text, answer)
         with torch.inference_mode():
             log_probs_TV = pipeline.model.head(pipeline.model(batch)).log_softmax(dim=-1)
         words_T = batch.target_out_BT[0]
-        whole = log_probs_TV.gather(1, words_T.unsqueeze(1)).squeeze(1).tolist()
-        worst = max(worst, *(abs(a - b) for a, b in zip(whole, answer.log_probabilities, strict=False)))
+        whole = log_probs_TV.gather(1, words_T.unsqueeze(1)).squeeze(1).tolist()[-len(answer.log_probabilities) :]
+        worst = max(worst, *(abs(a - b) for a, b in zip(whole, answer.log_probabilities, strict=True)))
     return Proof("step = all at once", worst < _CLOSE, f"log-probabilities differ by at most {worst:.1e}")
 
 

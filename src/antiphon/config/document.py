@@ -14,6 +14,7 @@ from antiphon.config.keys import (
     join,
     kind_of,
     limits_of,
+    models_with,
     tables_of,
     type_of,
 )
@@ -49,7 +50,8 @@ def config_page() -> str:
     """The whole of docs/config.md."""
     places: dict[type[Table], list[str]] = {}
     for address, table in all_tables():
-        places.setdefault(table, []).append(address)
+        if address not in places.setdefault(table, []):
+            places[table].append(address)
     sections = ["\n".join(_section(table, addresses)) for table, addresses in places.items()]
     return "\n".join([INTRODUCTION, *sections])
 
@@ -57,7 +59,10 @@ def config_page() -> str:
 def _section(table: type[Table], addresses: list[str]) -> Iterator[str]:
     kind = kind_of(table)
     names = " and ".join(f"`[{address}]`" for address in addresses) if table is not Run else "The top of the file"
-    yield f'## {names}, `kind = "{kind}"`' if kind else f"## {names}"
+    # Models of two kinds may have tables of one name.
+    twins = [other for place, other in all_tables() if place == addresses[0] and kind_of(other) == kind]
+    where = f" of a `{models_with(table)[0]}`" if len(set(twins)) > 1 else ""
+    yield f'## {names}{where}, `kind = "{kind}"`' if kind else f"## {names}"
     yield ""
     yield cleandoc(table.__doc__ or "")
     yield ""

@@ -48,6 +48,12 @@ def all_tables(table: type[Table] = Run, address: str = "") -> Iterator[tuple[st
             yield from all_tables(inner, join(address, name))
 
 
+def models_with(table: type[Table]) -> list[str]:
+    """The kinds of model in which this table may stand."""
+    kinds = {kind_of(model): model for model in tables_of(Run.model_fields["model"])}
+    return [str(kind) for kind, model in kinds.items() if table in (inner for _, inner in all_tables(model))]
+
+
 def join(address: str, name: str) -> str:
     return f"{address}.{name}" if address else name
 

@@ -16,6 +16,7 @@ from antiphon.config.keys import (
     join,
     kind_of,
     limits_of,
+    models_with,
     tables_of,
     type_of,
 )
@@ -168,7 +169,9 @@ def _candidates(place: Place, home: str) -> Iterator[tuple[tuple[int, int, int],
             if own:
                 yield (apart, OWN, 0), key
             elif address == home:
-                yield (apart + 1, OTHER_KIND, 0), f'kind = "{kind_of(table)}" has "{key}"'
+                twin = kind_of(table) == kind_of(place.table)  # in a model of another kind
+                chosen = f'model.kind = "{models_with(table)[0]}"' if twin else f'kind = "{kind_of(table)}"'
+                yield (apart + 1, OTHER_KIND, 0), f'{chosen} has "{key}"'
             else:
                 nearness = BELOW if address.startswith(f"{home}.") else ELSEWHERE
                 yield (apart + 1, nearness, address.count(".")), join(address, key)

@@ -1,6 +1,6 @@
 """Every choice a run can make, with its default and its meaning: the only home of both. Knows no torch."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -68,8 +68,11 @@ class Side(Table):
     """How text is cut into symbols; learnt as part of the training, and kept in the model folder."""
 
 
+Rows = Literal["pairs", "texts", "running"]  # what a line of a data file is: by the model's kind, and `data.window`
+
+
 class Data(Table):
-    """Where the pairs are. A file is TSV (source TAB target), JSONL, or one of two line-aligned files; `.gz` of any."""
+    """The files: TSV (source TAB target), JSONL, two line-aligned; plain text for a language model; `.gz` of any."""
 
     train: Paths
     """Training pairs: a file or a list of files."""
@@ -89,6 +92,8 @@ class Data(Table):
     """One vocabulary for both sides, learnt from both, with `data.source.tokenizer`."""
     max_length: Size = 256
     """Training pairs with more symbols than this on either side are left out, and counted in the report."""
+    window: Count = 0
+    """The lines are one running text, learnt from in windows of so many symbols; 0: each is a text by itself."""
 
     @property
     def files(self) -> list[tuple[str, str]]:
@@ -267,6 +272,13 @@ class RecurrentEncoder(RecurrentStack):
         return [width * beside for width in self.layer_widths]
 
 
+class RecurrentWriter(RecurrentStack):
+    """Writes word by word; its state is all that it knows of the words before (Mikolov et al., 2010)."""
+
+    width: Size = 512
+    """The width of the state."""
+
+
 class RecurrentDecoder(RecurrentStack):
     """Writes word by word from a state, looking at the memory through its attention."""
 
@@ -366,9 +378,11 @@ class TransformerStack(Table):
 
 Encoder = Annotated[RecurrentEncoder | TransformerStack, Field(discriminator="kind")]
 Decoder = Annotated[RecurrentDecoder | TransformerStack, Field(discriminator="kind")]
+Writer = Annotated[RecurrentWriter | TransformerStack, Field(discriminator="kind")]
+Half = RecurrentStack | TransformerStack  # any part of a model that has layers
 
 
-def embedding_width(half: RecurrentEncoder | RecurrentDecoder | TransformerStack) -> int:
+def embedding_width(half: Half) -> int:
     """The width of the word vectors that this half reads."""
     return half.width if isinstance(half, TransformerStack) else half.embedding
 
@@ -378,21 +392,32 @@ def memory_width(encoder: RecurrentEncoder | TransformerStack) -> int:
     return encoder.joined_widths[-1] if isinstance(encoder, RecurrentEncoder) else encoder.width
 
 
-def output_width(decoder: RecurrentDecoder | TransformerStack) -> int:
+def output_width(decoder: Half) -> int:
     """The width of what this decoder hands its head."""
-    return decoder.layer_widths[-1] if isinstance(decoder, RecurrentDecoder) else decoder.width
+    return decoder.layer_widths[-1] if isinstance(decoder, RecurrentStack) else decoder.width
 
 
-def drops_something(half: RecurrentEncoder | RecurrentDecoder | TransformerStack) -> bool:
+def seats(half: Half) -> int | None:
+    """The places that learned positions can tell apart; the others have no end."""
+    return half.max_positions if isinstance(half, TransformerStack) and half.positions == "learned" else None
+
+
+def drops_something(half: Half) -> bool:
     """Whether two passes through this half differ in training."""
     if isinstance(half, TransformerStack):
         return any((half.dropout, half.attention_dropout, half.activation_dropout, half.layer_drop))
     return half.dropout > 0
 
 
+def refuse_unequal_tie(tie: str, embedding: int, output: int) -> None:
+    if tie != "none" and embedding != output:
+        raise ValueError(f'tie = "{tie}" needs equal model.decoder.embedding ({embedding}) and width ({output})')
+
+
 class Seq2Seq(Table):
     """n -> m: encode the source, attend to it, predict the target word by word."""
 
+    rows: ClassVar[Rows] = "pairs"
     kind: Literal["seq2seq"] = "seq2seq"
     encoder: Encoder = RecurrentEncoder()
     """What reads the source."""
@@ -401,12 +426,16 @@ class Seq2Seq(Table):
     tie: Literal["none", "output", "all"] = "none"
     """Share the target embedding with the output layer, or source, target and output (needs `data.joint`)."""
 
+    @property
+    def halves(self) -> dict[str, Half]:
+        """The parts that have layers, by their keys."""
+        return {"encoder": self.encoder, "decoder": self.decoder}
+
     @model_validator(mode="after")
     def widths_fit(self) -> "Seq2Seq":
         source, target = embedding_width(self.encoder), embedding_width(self.decoder)
         output = output_width(self.decoder)
-        if self.tie != "none" and target != output:
-            raise ValueError(f'tie = "{self.tie}" needs equal model.decoder.embedding ({target}) and width ({output})')
+        refuse_unequal_tie(self.tie, target, output)
         if self.tie == "all" and source != target:
             raise ValueError(f'tie = "all" needs equal embedding widths: the source has {source}, the target {target}')
         summary_is_read = isinstance(self.decoder, RecurrentDecoder) and self.decoder.reads_the_summary
@@ -434,6 +463,30 @@ class Seq2Seq(Table):
                     f'bridge = "copy" needs equal widths: model.decoder.width is {width}, the memory\'s {copied}; '
                     'change one, or take bridge = "transform"'
                 )
+
+
+class LanguageModel(Table):
+    """1 -> m: predict a text word by word, from nothing but what stands before."""
+
+    rows: ClassVar[Rows] = "texts"
+    kind: Literal["language_model"] = "language_model"
+    decoder: Writer = RecurrentWriter()
+    """What writes the text; a Transformer without attention to a source."""
+    tie: Literal["none", "output"] = "none"
+    """Share the embedding with the output layer."""
+
+    @property
+    def halves(self) -> dict[str, Half]:
+        """The parts that have layers, by their keys."""
+        return {"decoder": self.decoder}
+
+    @model_validator(mode="after")
+    def widths_fit(self) -> "LanguageModel":
+        refuse_unequal_tie(self.tie, embedding_width(self.decoder), output_width(self.decoder))
+        return self
+
+
+Model = Annotated[Seq2Seq | LanguageModel, Field(discriminator="kind")]
 
 
 class TeacherForcing(Table):
@@ -568,9 +621,19 @@ class Run(Table):
     seed: Count = 1
     """Where every random draw begins: the same seed gives the same model on the same machine."""
     data: Data
-    model: Seq2Seq = Seq2Seq()
+    model: Model = Seq2Seq()
+    """The shape of the model, and its parts."""
     train: Train = Train()
     search: Search = Search()
+
+    @property
+    def rows(self) -> Rows:
+        """What a line of a data file is."""
+        return "running" if self.data.window else self.model.rows
+
+    @property
+    def has_source(self) -> bool:
+        return self.model.rows != "texts"
 
     @model_validator(mode="after")
     def parts_fit(self) -> "Run":
@@ -578,24 +641,46 @@ class Run(Table):
             raise ValueError(
                 'model.tie = "all" shares one embedding, so both sides need one vocabulary: set data.joint = true'
             )
-        if self.search.max_source < self.data.max_length:
+        if self.search.max_source < self.data.max_length and not self.data.window:
             raise ValueError(
                 f"search.max_source ({self.search.max_source}) must be at least data.max_length "
                 f"({self.data.max_length}), or a validation pair could be refused"
             )
-        if self.train.r_drop and not (drops_something(self.model.encoder) or drops_something(self.model.decoder)):
+        if self.train.r_drop and not any(map(drops_something, self.model.halves.values())):
             raise ValueError(
                 "train.r_drop compares two passes that drop different numbers, and this model drops none: "
-                "raise model.encoder.dropout or model.decoder.dropout"
+                f"raise {' or '.join(f'model.{name}.dropout' for name in self.model.halves)}"
             )
-        for name, half in (("encoder", self.model.encoder), ("decoder", self.model.decoder)):
-            if (
-                isinstance(half, TransformerStack)
-                and half.positions == "learned"
-                and half.max_positions <= self.data.max_length
-            ):
+        for name, half in self.model.halves.items():
+            places = seats(half)
+            if self.data.window and places is not None and places < self.data.window:
                 raise ValueError(
-                    f"model.{name}.max_positions ({half.max_positions}) must be above data.max_length "
+                    f"model.{name}.max_positions ({places}) must be at least data.window ({self.data.window})"
+                )
+            if not self.data.window and places is not None and places <= self.data.max_length:
+                raise ValueError(
+                    f"model.{name}.max_positions ({places}) must be above data.max_length "
                     f"({self.data.max_length}), to seat the longest training pair and its end"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def texts_have_no_source(self) -> "Run":
+        if self.model.rows != "texts":
+            if self.data.window:
+                raise ValueError('data.window cuts a running text, which needs model.kind = "language_model"')
+            return self
+        idle = [f"data.{key}" for key in ("train_target", "valid_target", "test_target") if getattr(self.data, key)]
+        idle += ["data.source.tokenizer"] if self.data.source != Side() else []
+        idle += ["data.joint"] if self.data.joint else []
+        idle += ["train.corruption"] if self.train.corruption != Corruption() else []
+        if idle:
+            instead = " (its tokeniser is data.target.tokenizer)" if idle[0] == "data.source.tokenizer" else ""
+            raise ValueError(f"{idle[0]}: a language model has no source{instead}: leave this key out")
+        if self.train.metric != "loss":
+            raise ValueError(f'train.metric = "{self.train.metric}" judges answers, and a text has none: take "loss"')
+        if self.data.window and self.train.teacher_forcing != TeacherForcing():
+            raise ValueError(
+                "train.teacher_forcing writes from a text's beginning: leave it out, or set data.window = 0"
+            )
         return self

@@ -5,7 +5,7 @@ B batch · S source places · T target places · N pairs
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -18,10 +18,11 @@ from antiphon.data.vocab import END, PAD, START
 
 Ids = Sequence[int] | NDArray[Any]
 Indices = NDArray[np.int64]
+Part = Literal["whole", "first", "next"]  # a row by itself; or of longer texts, whose rows go on batch after batch
 
 # What a draw is for: two draws with the same seed, epoch and index must not be the same number.
 ORDER, BATCHES, SOURCE, TARGET, DROPOUT = range(5)
-FORCING, OWN, HIDDEN, SWAP, REPLACE, REPLACEMENT, DROP = range(5, 12)
+FORCING, OWN, HIDDEN, SWAP, REPLACE, REPLACEMENT, DROP, PHASE = range(5, 13)
 WINDOW = 100  # batches whose pairs are sorted by length together: more pad less, fewer mix better
 
 
@@ -34,11 +35,17 @@ class Batch:
     target_in_BT: Tensor
     target_out_BT: Tensor
     target_mask_BT: Tensor
+    part: Part = "whole"
 
     @property
     def target_tokens(self) -> int:
         """Symbols to be predicted, ends included."""
         return int(self.target_mask_BT.sum())
+
+    def shorter(self) -> "Batch":
+        """Without the last target place: of an answer that has no end."""
+        read, written, real = (part[:, :-1] for part in (self.target_in_BT, self.target_out_BT, self.target_mask_BT))
+        return Batch(self.source_BS, self.mask_BS, read, written, real, self.part)
 
     def to(self, device: torch.device | str) -> "Batch":
         return Batch(
@@ -47,6 +54,7 @@ class Batch:
             self.target_in_BT.to(device),
             self.target_out_BT.to(device),
             self.target_mask_BT.to(device),
+            self.part,
         )
 
 
@@ -64,6 +72,11 @@ def make_batch(sources: Sequence[Ids], targets: Sequence[Ids]) -> Batch:
 def make_sources(sources: Sequence[Ids]) -> tuple[Tensor, Tensor]:
     """The padded sources, each with its end, and the mask of what is real."""
     return _end_and_pad(sources)
+
+
+def empty_sources(rows: int) -> tuple[Tensor, Tensor]:
+    """The sources of texts: nothing but an end."""
+    return torch.full((rows, 1), END), torch.ones(rows, 1, dtype=torch.bool)
 
 
 def _end_and_pad(rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:

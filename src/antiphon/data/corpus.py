@@ -16,9 +16,11 @@ from typing import Literal
 from antiphon.data.text import LONE_SURROGATE
 from antiphon.errors import AntiphonError
 
+SplitName = Literal["train", "valid", "test"]
 Fault = Literal[
-    "bad UTF-8", "no TAB", "invalid JSON", "no source or target key", "blank source", "blank target", "both sides blank"
-]
+    "bad UTF-8", "no TAB", "invalid JSON", "no source or target key", "blank source", "blank target",
+    "both sides blank", "blank line",
+]  # fmt: skip
 Oddity = Literal["CRLF line ending", "stray line break", "more than two columns"]
 
 # What other programs take for a line break and a pairs file does not; \n is among them for JSON strings.

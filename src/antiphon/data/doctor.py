@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from antiphon.data.corpus import Row
+from antiphon.config.schema import Rows
+from antiphon.data.corpus import Row, SplitName
+from antiphon.data.rows import NOUNS
 from antiphon.data.shifted import find_shifts
 from antiphon.data.text import hash_text, normalise
 
-SplitName = Literal["train", "valid", "test"]
 Effect = Literal["warning", "left out", "mended", "noticed"]
 EFFECTS: tuple[Effect, ...] = ("warning", "left out", "mended", "noticed")
 Indices = NDArray[np.int64]
@@ -121,7 +122,7 @@ class Chart:
         if row.fault:
             self.tally("left out", row.fault, place)
         source, target = normalise(row.pair.source), normalise(row.pair.target)
-        if not row.fault and source == target:
+        if not row.fault and source and source == target:
             self.tally("noticed", "copy of the source", place)
         self.sources.append(hash_text(source))
         self.pairs.append(hash_text(f"{source}\t{target}"))
@@ -151,6 +152,7 @@ class Chart:
 class Doctor:
     """Watches every row go by, then says what it found."""
 
+    rows: Rows = "pairs"
     charts: dict[SplitName, Chart] = field(default_factory=dict)
     held_out: set[int] = field(default_factory=set)  # indices of training rows that validate
 
@@ -161,12 +163,13 @@ class Doctor:
         """Looks at all rows together: to be called once, after the last row."""
         for split, chart in self.charts.items():
             kept = chart.kept_indices()
-            if len(kept):
-                _find_repeats(chart, kept)
+            if len(kept) and self.rows != "running":  # where lines come again, as they may
+                _find_repeats(chart, kept, self.rows)
+            if len(kept) and self.rows == "pairs":
                 _find_outliers(chart, kept)
                 _find_shifted(chart)
-            if split != "train":
-                _find_overlap(self.charts["train"], chart, kept)
+            if split != "train" and self.rows != "running":
+                _find_overlap(self.charts["train"], chart, kept, self.rows)
         findings = [
             Finding(effect, split, what, count, tuple(places))
             for split, chart in self.charts.items()
@@ -180,10 +183,12 @@ class Doctor:
             yield Count(split, len(chart.kept), sum(chart.kept) - held, held, tuple(chart.files))
 
 
-def _find_repeats(chart: Chart, kept: Indices) -> None:
+def _find_repeats(chart: Chart, kept: Indices, rows: Rows) -> None:
     pairs = np.frombuffer(chart.pairs, dtype=np.uint64)[kept]
     again = _later_ones(pairs)
-    _tally_all(chart, "noticed", "duplicate pair", kept[again])
+    _tally_all(chart, "noticed", f"duplicate {NOUNS[rows]}", kept[again])
+    if rows == "texts":
+        return
     once = np.delete(np.arange(len(kept)), again)
     sources = np.frombuffer(chart.sources, dtype=np.uint64)[kept[once]]
     several = _later_ones(sources)
@@ -216,11 +221,11 @@ def _find_shifted(chart: Chart) -> None:
             chart.tally("warning", what, f"{chart.place(start + first)}-{last}", last - first)
 
 
-def _find_overlap(train: Chart, other: Chart, kept: Indices) -> None:
-    for what, mine, theirs in (
-        ("pair that is trained on too", other.pairs, train.pairs),
-        ("source that is trained on too", other.sources, train.sources),
-    ):
+def _find_overlap(train: Chart, other: Chart, kept: Indices, rows: Rows) -> None:
+    compared = [(f"{NOUNS[rows]} that is trained on too", other.pairs, train.pairs)]
+    if rows == "pairs":
+        compared.append(("source that is trained on too", other.sources, train.sources))
+    for what, mine, theirs in compared:
         trained = np.frombuffer(theirs, dtype=np.uint64)[train.kept_indices()]
         _tally_all(other, "warning", what, kept[np.isin(np.frombuffer(mine, dtype=np.uint64)[kept], trained)])
 

@@ -26,6 +26,11 @@ def hold_out(sources: Hashes, pairs: Hashes) -> NDArray[np.bool_]:
     return group_N == counts.argmin() if len(groups) > 1 else np.zeros(len(pairs), dtype=np.bool_)
 
 
+def hold_out_end(lines: int) -> NDArray[np.bool_]:
+    """True for the last lines of a running text, about 5 %: what follows is what nothing before has seen."""
+    return np.arange(lines) >= min(lines - 1, round((1 - SHARE) * lines)) if lines > 1 else np.zeros(lines, np.bool_)
+
+
 def _fill(counts: list[int], goal: int) -> list[int]:
     """The first groups that fit into the goal together; one too large is passed over."""
     chosen, room = [], goal

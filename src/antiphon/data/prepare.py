@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from antiphon.config.schema import Data
-from antiphon.data.corpus import Row, hash_file, read_rows
-from antiphon.data.doctor import Chart, Doctor, Report, SplitName
-from antiphon.data.holdout import hold_out
+from antiphon.config.schema import Data, Rows
+from antiphon.data.corpus import Row, SplitName, hash_file
+from antiphon.data.doctor import Chart, Doctor, Report
+from antiphon.data.holdout import hold_out, hold_out_end
+from antiphon.data.rows import NOUNS, read_split
 from antiphon.data.store import PairStore, open_store, write_store
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import Choice, SideName, Tokenizer, learn, load_tokenizer, save_tokenizer
@@ -30,7 +31,7 @@ Tell = Callable[[str], None]
 class Prepared:
     """Everything that training needs to know of the data."""
 
-    source: Tokenizer
+    source: Tokenizer  # the target's own where there is no source
     target: Tokenizer
     train: PairStore
     valid: PairStore
@@ -40,37 +41,39 @@ class Prepared:
     fingerprint: str
 
 
-def prepare(data: Data, folder: Path, tell: Tell = lambda phrase: None) -> Prepared:
+def prepare(data: Data, folder: Path, tell: Tell = lambda phrase: None, rows: Rows = "pairs") -> Prepared:
     """Prepares the data in `folder`, or loads what an earlier call left there if files and options are the same."""
     tell("looking at the files")
-    mark = fingerprint(data)
+    mark = fingerprint(data, rows)
     try:
-        return _load(data, folder, mark)
+        return _load(data, folder, mark, rows)
     except (AntiphonError, OSError, ValueError, KeyError, TypeError):
         # Nothing there, something else, or half of it: all the same, it is made anew.
         pass
     make_folder(folder)
     (folder / LABEL).unlink(missing_ok=True)
-    _build(data, folder, mark, tell)
-    return _load(data, folder, mark)
+    _build(data, folder, mark, tell, rows)
+    return _load(data, folder, mark, rows)
 
 
-def fingerprint(data: Data) -> str:
+def fingerprint(data: Data, rows: Rows = "pairs") -> str:
     """Another one where a file or an option of the data is another."""
-    options = data.model_dump(mode="json")
+    # Runs from before there were texts had no window, and go on.
+    options = data.model_dump(mode="json", exclude=set() if data.window else {"window"})
     hashes = [hash_file(path, address) for address, path in data.files]
-    return hashlib.sha256(json.dumps([FORMAT, options, hashes]).encode()).hexdigest()
+    parts = [FORMAT, options, hashes, *([] if rows == "pairs" else [rows])]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _load(data: Data, folder: Path, mark: str) -> Prepared:
+def _load(data: Data, folder: Path, mark: str, rows: Rows) -> Prepared:
     label = json.loads((folder / LABEL).read_bytes())
     if label["fingerprint"] != mark:
         raise ValueError("other files or options")
     for name, checksum in label["files"].items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != checksum:
             raise ValueError(f"{name} is damaged")
-    source = load_tokenizer(folder, "source", data.source.tokenizer)
-    target = source if data.joint else load_tokenizer(folder, "target", data.target.tokenizer)
+    target = load_tokenizer(folder, "target", data.target_tokenizer)
+    source = load_tokenizer(folder, "source", data.source.tokenizer) if rows == "pairs" and not data.joint else target
     texts = [json.loads(line) for line in (folder / VALID_PAIRS).read_bytes().splitlines()]
     return Prepared(
         source=source,
@@ -84,16 +87,19 @@ def _load(data: Data, folder: Path, mark: str) -> Prepared:
     )
 
 
-def _build(data: Data, folder: Path, mark: str, tell: Tell) -> None:
+def _build(data: Data, folder: Path, mark: str, tell: Tell, rows: Rows) -> None:
     """The files are gone through once for the report, and again for each thing that is learnt or written."""
-    doctor = _examine(data, tell)
-    source = _learn(data, doctor, SIDES if data.joint else SIDES[:1], tell)
-    target = source if data.joint else _learn(data, doctor, SIDES[1:], tell)
-    names = save_tokenizer(source, folder, "source") + save_tokenizer(target, folder, "target")
-    writer = _Writer(data, folder, doctor, source, target)
-    tell("writing the training pairs")
+    doctor = _examine(data, tell, rows)
+    sides = SIDES if rows == "pairs" else SIDES[1:]
+    source = _learn(data, doctor, SIDES if data.joint else sides[:1], tell)
+    target = source if data.joint or len(sides) == 1 else _learn(data, doctor, SIDES[1:], tell)
+    names = [
+        save_tokenizer(one, folder, side) for side, one in zip(SIDES, (source, target), strict=True) if side in sides
+    ]
+    writer = _Writer(data, folder, doctor, source, target, sides)
+    tell(f"writing the training {NOUNS[rows]}s")
     train = writer.write("train")
-    tell("writing the validation pairs")
+    tell(f"writing the validation {NOUNS[rows]}s")
     writer.write("valid")
     write_text(folder / VALID_PAIRS, "".join(json.dumps(texts) + "\n" for texts in writer.valid_texts))
     label = {
@@ -106,31 +112,28 @@ def _build(data: Data, folder: Path, mark: str, tell: Tell) -> None:
     write_text(folder / LABEL, json.dumps(label, indent=1))
 
 
-def _examine(data: Data, tell: Tell) -> Doctor:
-    doctor = Doctor()
-    splits: tuple[tuple[SplitName, list[str], list[str]], ...] = (
-        ("train", data.train, data.train_target),
-        ("valid", data.valid, data.valid_target),
-        ("test", data.test, data.test_target),
-    )
-    for split, paths, target_paths in splits:
-        for row in read_rows(paths, target_paths, f"data.{split}"):
+def _examine(data: Data, tell: Tell, rows: Rows) -> Doctor:
+    doctor = Doctor(rows)
+    splits: tuple[SplitName, ...] = ("train", "valid", "test")
+    for split in splits:
+        for row in read_split(data, split, rows):
             if split not in doctor.charts:
-                tell(f"reading the {split} pairs")
+                tell(f"reading the {split} {NOUNS[rows]}s")
             doctor.see(split, row)
         if split in doctor.charts:
-            _check_some_left(split, doctor.charts[split])
+            _check_some_left(split, doctor.charts[split], rows)
     if "train" not in doctor.charts:
-        raise AntiphonError("data.train: no file is named. Name at least one file of pairs.")
+        raise AntiphonError(f"data.train: no file is named. Name at least one file of {NOUNS[rows]}s.")
     if not data.valid:
         chart = doctor.charts["train"]
         kept = chart.kept_indices()
         sources, pairs = (np.frombuffer(hashes, dtype=np.uint64)[kept] for hashes in (chart.sources, chart.pairs))
-        doctor.held_out = set(kept[hold_out(sources, pairs)].tolist())
+        held = hold_out_end(len(kept)) if rows == "running" else hold_out(sources, pairs)
+        doctor.held_out = set(kept[held].tolist())
     return doctor
 
 
-def _check_some_left(split: SplitName, chart: Chart) -> None:
+def _check_some_left(split: SplitName, chart: Chart, rows: Rows) -> None:
     if any(chart.kept):
         return
     reasons = [
@@ -138,7 +141,7 @@ def _check_some_left(split: SplitName, chart: Chart) -> None:
     ]
     told = ", ".join(f"{count:,} {what} (first: {places[0]})" for count, what, places in reasons)
     advice = "Raise the limit, or cut the texts" if OVERLONG in told else "Mend the file"
-    raise AntiphonError(f"data.{split}: no pair is left of {len(chart.kept):,} read: {told}. {advice}.")
+    raise AntiphonError(f"data.{split}: no {NOUNS[rows]} is left of {len(chart.kept):,} read: {told}. {advice}.")
 
 
 def _chart(data: Data, doctor: Doctor, split: SplitName) -> Chart:
@@ -148,12 +151,10 @@ def _chart(data: Data, doctor: Doctor, split: SplitName) -> Chart:
 def _kept_rows(data: Data, doctor: Doctor, split: SplitName) -> Iterator[tuple[int, Row]]:
     """The rows of one split that are of use, with their indices."""
     chart = _chart(data, doctor, split)
-    if chart is doctor.charts.get("valid"):
-        rows, held = read_rows(data.valid, data.valid_target, "data.valid"), None
-    else:
-        rows = read_rows(data.train, data.train_target, "data.train")
-        # Where all pairs are the same none is held out, and they validate too.
-        held = (split == "valid") if doctor.held_out else None
+    named = chart is doctor.charts.get("valid")
+    rows = read_split(data, "valid" if named else "train", doctor.rows)
+    # Where all pairs are the same none is held out, and they validate too.
+    held = (split == "valid") if doctor.held_out and not named else None
     for index, (row, kept) in enumerate(zip(rows, chart.kept, strict=False)):
         if kept and (held is None or (index in doctor.held_out) is held):
             yield index, row
@@ -188,24 +189,26 @@ class _Writer:
     doctor: Doctor
     source: Tokenizer
     target: Tokenizer
+    sides: tuple[SideName, ...]
     valid_texts: list[tuple[str, str]] = field(default_factory=list)
     counts: dict[SideName, list[int]] = field(default_factory=lambda: {side: [0, 0] for side in SIDES})
 
     def write(self, split: SplitName) -> PairStore:
         store = write_store(self.folder / split, self._encode(split), max(self.source.size, self.target.size))
         if not len(store):
-            _check_some_left(split, _chart(self.data, self.doctor, split))
+            _check_some_left(split, _chart(self.data, self.doctor, split), self.doctor.rows)
             raise AntiphonError(
-                "data.train: no pair is left to validate on: those held out are longer than data.max_length. "
-                "Raise it, or name a file in data.valid."
+                f"data.train: no {NOUNS[self.doctor.rows]} is left to validate on: those held out are longer than "
+                "data.max_length. Raise it, or name a file in data.valid."
             )
         return store
 
     def _encode(self, split: SplitName) -> Iterator[tuple[list[int], list[int]]]:
         chart, longest = _chart(self.data, self.doctor, split), self.data.max_length
         for index, row in _kept_rows(self.data, self.doctor, split):
-            ids = self.source.encode(row.pair.source), self.target.encode(row.pair.target)
-            if max(map(len, ids)) > longest:
+            source = self.source.encode(row.pair.source) if "source" in self.sides else []
+            ids = source, self.target.encode(row.pair.target)
+            if max(map(len, ids)) > longest and self.doctor.rows != "running":
                 chart.leave_out(index, f"{OVERLONG} = {longest:,}")
                 self.doctor.held_out.discard(index)
                 continue
@@ -222,26 +225,34 @@ class _Writer:
 
     def notes(self) -> Iterator[str]:
         for side, tokenizer in zip(SIDES, (self.source, self.target), strict=True):
+            if side not in self.sides:
+                continue
             choice = self.data.source.tokenizer if side == "source" else self.data.target_tokenizer
             symbols, unknown = self.counts[side]
             rest = f", {unknown / symbols:.2%} of them unknown" if unknown else ""
-            yield f"{side}: {symbols:,} symbols out of {tokenizer.size:,} {choice.kind}{rest}"
+            name = side if len(self.sides) > 1 else "text"
+            yield f"{name}: {symbols:,} symbols out of {tokenizer.size:,} {choice.kind}{rest}"
 
 
 def _held_out_note(data: Data, doctor: Doctor) -> Iterator[str]:
     if data.valid:
         return
+    nouns = f"{NOUNS[doctor.rows]}s"
     if not doctor.held_out:
-        yield "valid: data.valid is not set and all training pairs are the same, so they validate too"
+        yield f"valid: data.valid is not set and all training {nouns} are the same, so they validate too"
         return
     chart = doctor.charts["train"]
     held = np.array(sorted(doctor.held_out))
     sources = np.frombuffer(chart.sources, dtype=np.uint64)
     shared = np.isin(sources[held], sources[np.setdiff1d(chart.kept_indices(), held)]).any()
     how = "; their sources are trained on too, for there are too few" if shared else ", chosen by their source"
-    yield f"valid: data.valid is not set, so {len(held):,} of the training pairs are held out{how}"
+    which = f"{len(held):,} of the training {nouns} are held out"
+    if doctor.rows == "running":
+        which, how = f"the last {len(held):,} lines of the text are held out", ""
+    yield f"valid: data.valid is not set, so {which}{how if doctor.rows == 'pairs' else ''}"
 
 
 def _length_ratio(train: PairStore) -> float:
+    """0 where there are no sources to measure by."""
     source, target = train.lengths.T
-    return float(np.percentile(target / np.maximum(source, 1), 99.9) * 1.2)
+    return float(np.percentile(target / np.maximum(source, 1), 99.9) * 1.2) if source.any() else 0.0

@@ -178,11 +178,11 @@ def learn(choice: Choice, texts: Iterable[str]) -> Tokenizer:
             assert_never(choice)
 
 
-def save_tokenizer(tokenizer: Tokenizer, folder: Path, side: SideName) -> list[str]:
-    """Writes the one file of this side's tokeniser and returns its name, in a list."""
+def save_tokenizer(tokenizer: Tokenizer, folder: Path, side: SideName) -> str:
+    """Writes the one file of this side's tokeniser and returns its name."""
     name = f"{side}.tokenizer.{tokenizer.file_ending}"
     write_whole(folder / name, lambda file: file.write(tokenizer.to_bytes()))
-    return [name]
+    return name
 
 
 def load_tokenizer(folder: Path, side: SideName, choice: Choice) -> Tokenizer:

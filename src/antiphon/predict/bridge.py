@@ -63,3 +63,14 @@ class Zero(nn.Module):
         return tuple(
             tuple(memory.summary_BM.new_zeros(rows, width) for _ in range(parts)) for parts, width in self.shape
         )
+
+
+class Onward(nn.Module):
+    """Where there is no input: zero, or the state in which the text before was left."""
+
+    def __init__(self, cells: list[Cell]) -> None:
+        super().__init__()
+        self.zero = Zero(cells)
+
+    def forward(self, memory: Memory) -> tuple[CellState, ...]:
+        return memory.last or self.zero(memory)

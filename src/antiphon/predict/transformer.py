@@ -23,32 +23,38 @@ class TransformerState:
     """Keys and values of the words so far, a row a hypothesis; those of the memory, a row a sentence."""
 
     past: tuple[Past, ...]  # a layer
-    keyed: tuple[Keyed, ...]  # a layer
+    keyed: tuple[Keyed | None, ...]  # a layer; None where there is no memory
     place: int  # of the next word
 
     def select(self, rows_N: Tensor) -> "TransformerState":
         return replace(self, past=tuple((k.index_select(0, rows_N), v.index_select(0, rows_N)) for k, v in self.past))
 
     def keep(self, sentences_B: Tensor) -> "TransformerState":
-        return replace(self, keyed=tuple(keyed.keep(sentences_B) for keyed in self.keyed))
+        return replace(self, keyed=tuple(keyed and keyed.keep(sentences_B) for keyed in self.keyed))
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the memory, a feed-forward network, each with its residual and norm."""
+    """Causal self-attention, attention to the memory if there is one, a feed-forward network; residuals and norms."""
 
     def __init__(
         self,
         attention: SelfAttention,
-        memory_attention: CrossAttention,
+        memory_attention: CrossAttention | None,
         feedforward: FeedForward,
         around: Callable[[], SubLayer],
     ) -> None:
         super().__init__()
         self.attention, self.memory_attention, self.feedforward = attention, memory_attention, feedforward
-        self.around_attention, self.around_memory_attention, self.around_feedforward = around(), around(), around()
+        self.around_attention = around()
+        self.around_memory_attention = None if memory_attention is None else around()
+        self.around_feedforward = around()
+
+    def prepare(self, memory: Memory, packing: Packing) -> Keyed | None:
+        """Its keys and values of the memory, once a sentence."""
+        return None if self.memory_attention is None else self.memory_attention.prepare(memory, packing)
 
     def forward(
-        self, x_PD: Tensor, rows: Packing, queries: Packing, past: Past, keyed: Keyed, looks: Looks | None
+        self, x_PD: Tensor, rows: Packing, queries: Packing, past: Past, keyed: Keyed | None, looks: Looks | None
     ) -> tuple[Tensor, Past]:
         """`rows` lays the words out a row a hypothesis, `queries` a row a sentence."""
         grown: list[Past] = []
@@ -60,7 +66,9 @@ class DecoderLayer(nn.Module):
             return read_PD
 
         x_PD = self.around_attention(x_PD, look_back)
-        x_PD = self.around_memory_attention(x_PD, lambda y: self.memory_attention(y, queries, keyed, across))
+        attend, around = self.memory_attention, self.around_memory_attention
+        if attend is not None and around is not None:
+            x_PD = around(x_PD, lambda y: attend(y, queries, keyed, across))
         return self.around_feedforward(x_PD, self.feedforward), grown[0]
 
 
@@ -86,9 +94,9 @@ class Transformer(nn.Module):
 
     def start(self, memory: Memory) -> TransformerState:
         packing = Packing.of(memory.mask_BS)
-        keyed = tuple(layer.memory_attention.prepare(memory, packing) for layer in self.layers)  # type: ignore[union-attr, operator]
-        nothing = tuple(_no_past(each.keys) for each in keyed)
-        return TransformerState(nothing, keyed, 0)
+        keyed = tuple(layer.prepare(memory, packing) for layer in self.layers)  # type: ignore[operator]
+        past = tuple(layer.attention.no_past(memory.summary_BM) for layer in self.layers)  # type: ignore[union-attr, operator]
+        return TransformerState(past, keyed, 0)
 
     def forward(
         self, words_BTD: Tensor, state: TransformerState, mask_BT: Tensor, looks: Looks | None = None
@@ -100,7 +108,8 @@ class Transformer(nn.Module):
         return packing.unpack(x_PD), state
 
     def step(self, word_ND: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
-        rows, sentences = len(word_ND), len(state.keyed[0].mask_BS)
+        keyed, rows = state.keyed[0], len(word_ND)
+        sentences = rows if keyed is None else len(keyed.mask_BS)
         # The K hypotheses of a sentence are K queries over its one memory.
         a_row_each, a_row_a_sentence = Packing(rows, 1, None, None), Packing(sentences, rows // sentences, None, None)
         return self._through(word_ND, a_row_each, a_row_a_sentence, a_row_each.places(word_ND.device), state, None)
@@ -126,8 +135,3 @@ class Transformer(nn.Module):
         if self.final_norm is not None:
             x_PD = self.final_norm(x_PD)
         return x_PD, replace(state, past=tuple(grown), place=after)
-
-
-def _no_past(keys_BGSC: Tensor) -> Past:
-    nothing = keys_BGSC[:, :, :0]
-    return nothing, nothing

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import cached
 
-from antiphon.config.schema import RecurrentDecoder, RecurrentEncoder
+from antiphon.config.schema import RecurrentEncoder, RecurrentStack
 from antiphon.data.batch import make_sources
-from antiphon.data.vocab import END, START
+from antiphon.data.vocab import END
 from antiphon.errors import AntiphonError
 from antiphon.layers.cells import GRU, LSTM, Cell, CellState, Elman
 from antiphon.layers.steps import CoupledLSTM, Orthogonal, PeepholeLSTM
@@ -38,18 +38,19 @@ class Heard:
 
 def read_chains(pipeline: Pipeline, text: str, tell: Callable[[int, int], None] | None = None) -> Gradients:
     """Every chain of the model while it answers this text; `tell` hears of the steps done, and of all."""
-    source, choice = pipeline.source.encode(text), pipeline.run.model
-    if not source:
+    asked = pipeline.encode(text)
+    if not (asked or pipeline.completes):
         raise AntiphonError("gradients: the text is empty, and nothing passes through it. Give at least one symbol.")
-    if not (isinstance(choice.encoder, RecurrentEncoder) or isinstance(choice.decoder, RecurrentDecoder)):
+    if not any(isinstance(half, RecurrentStack) for half in pipeline.run.model.halves.values()):
         raise AntiphonError(
-            "gradients: neither half of this model is recurrent, so it has no chain of states to read. "
+            "gradients: no part of this model is recurrent, so it has no chain of states to read. "
             "Give a model with a recurrent half, or look at this one's attention: antiphon show without --gradients."
         )
     answer = pipeline.answer([text])[0][0]
     pipeline.model.eval()
     with cached():  # a matrix that is computed from its parameters is computed once
-        heard = listen(pipeline, source, answer.symbols)
+        source, before = ([], asked) if pipeline.completes else (asked, [])
+        heard = listen(pipeline, source, [*before, *answer.symbols])
         chains, done, total = [], 0, sum(len(one.steps) - 1 for one in heard)
         for one in heard:
             logs = [0.0]
@@ -124,17 +125,17 @@ def listen(pipeline: Pipeline, source: Sequence[int], answer: Sequence[int]) -> 
         for one in writing:
             ears.enter_context(_hear_steps(one))
         state = pipeline.model.start(*make_sources([source]))
-        for word in [START, *answer]:
+        for word in [pipeline.start, *answer]:
             _, state = pipeline.model.step(torch.tensor([word]), state)
     return reading + writing
 
 
 def _in_encoder(pipeline: Pipeline, source: Sequence[int]) -> list[Heard]:
-    choice, model = pipeline.run.model.encoder, pipeline.model
+    choice, model = pipeline.run.model.halves.get("encoder"), pipeline.model
     if not isinstance(choice, RecurrentEncoder):
         return []
     pieces, heard = pipeline.source.pieces([*source, END]), []
-    for number, layer in enumerate(model.encoder.layers, start=1):  # type: ignore[attr-defined]
+    for number, layer in enumerate(model.encoder.layers, start=1):  # type: ignore[union-attr, arg-type]
         for direction, cell in enumerate(layer.readers):
             turned = bool(direction) != choice.reverse
             arrow = f" {'←' if turned else '→'}" if choice.reverse or len(layer.readers) > 1 else ""
@@ -145,9 +146,9 @@ def _in_encoder(pipeline: Pipeline, source: Sequence[int]) -> list[Heard]:
 
 def _in_decoder(pipeline: Pipeline, answer: Sequence[int]) -> list[Heard]:
     choice, model = pipeline.run.model.decoder, pipeline.model
-    if not isinstance(choice, RecurrentDecoder):
+    if not isinstance(choice, RecurrentStack):
         return []
-    pieces = pipeline.target.pieces([START, *answer])
+    pieces = pipeline.target.pieces([pipeline.start, *answer])
     cells = enumerate(model.decoder.cells, start=1)  # type: ignore[attr-defined]
     return [Heard(f"decoder {number}", choice.cell, cell, pieces, []) for number, cell in cells]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from antiphon.config.schema import Data, Run
+from antiphon.config.schema import Run
 from antiphon.config.toml import differences, read_resolved
 from antiphon.data.prepare import fingerprint
 from antiphon.errors import AntiphonError
@@ -69,10 +69,10 @@ def _refuse_another_run(run: Run, folder: Path) -> None:
         )
 
 
-def refuse_other_data(data: Data, began_with: str, folder: Path) -> None:
+def refuse_other_data(run: Run, began_with: str, folder: Path) -> None:
     """To go on with other pairs would neither be the old run nor an honest new one."""
-    if began_with and began_with != fingerprint(data):
-        files = [path for _, path in data.files]
+    if began_with and began_with != fingerprint(run.data, run.rows):
+        files = [path for _, path in run.data.files]
         which = files[0] if len(files) == 1 else f"one of {', '.join(files)}"
         raise AntiphonError(
             f"{which}: changed since the run in {folder} began. "

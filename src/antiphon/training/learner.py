@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from antiphon.config.schema import Train
 from antiphon.data.batch import DROPOUT, Batch
 from antiphon.data.unmerge import keys
-from antiphon.models import Seq2Seq
+from antiphon.layers.cells import CellState
+from antiphon.models import LanguageModel, Model, Seq2Seq
 from antiphon.store import fill, weights_of
 from antiphon.training.exposure import forcing, with_own_words
 from antiphon.training.loss import cross_entropy, r_drop
@@ -37,9 +38,9 @@ class Update:
 
 
 class Learner:
-    """The model, AdamW's averages, and the moving average of the weights where one is kept."""
+    """The model, AdamW's averages, the moving average of the weights where one is kept, and a state carried along."""
 
-    def __init__(self, model: Seq2Seq, choice: Train, seed: int) -> None:
+    def __init__(self, model: Model, choice: Train, seed: int) -> None:
         self.model, self.choice, self.seed = model, choice, seed
         self.names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
         matrices = [parameter for parameter in self.names if parameter.dim() > 1]
@@ -48,6 +49,7 @@ class Learner:
         first, second = choice.betas
         self.optimizer = torch.optim.AdamW(groups, lr=choice.learning_rate, betas=(first, second), fused=True)
         self.ema = {name: value.clone() for name, value in weights_of(model).items()} if choice.ema else {}
+        self.carried: tuple[CellState, ...] = ()  # where the rows of the last batch were left, if they go on
 
     def learn(self, batches: Sequence[Batch], step: int, updates: int) -> Update:
         """Step number `step` of the run; `updates` counts the ones that were taken."""
@@ -71,20 +73,35 @@ class Learner:
         if taken:
             self.optimizer.step()
             self._follow(updates)
+        else:
+            self.carried = ()  # it may hold what was not finite
         return Update(loss, tokens, norm, norm > limit, rate, p, taken)
 
     def _loss(self, batch: Batch) -> Tensor:
         words_P = batch.target_out_BT[batch.target_mask_BT]
         head, smoothing, alpha = self.model.head, self.choice.label_smoothing, self.choice.r_drop
-        if not alpha:
-            return cross_entropy(self.model(batch), head.weight_VE, head.bias_V, words_P, smoothing)
-        # The generator goes on from pass to pass, so nothing but what is dropped differs.
-        return r_drop(self.model(batch), self.model(batch), head.weight_VE, head.bias_V, words_P, smoothing, alpha)
+        states_PE, left = self._pass(batch)
+        if alpha:
+            # The generator goes on from pass to pass, so nothing but what is dropped differs.
+            again_PE, _ = self._pass(batch)
+        self.carried = left
+        if alpha:
+            return r_drop(states_PE, again_PE, head.weight_VE, head.bias_V, words_P, smoothing, alpha)
+        return cross_entropy(states_PE, head.weight_VE, head.bias_V, words_P, smoothing)
+
+    def _pass(self, batch: Batch) -> tuple[Tensor, tuple[CellState, ...]]:
+        """What the head reads; and where the rows go on in the next batch, the state they are left in."""
+        if batch.part == "whole":
+            return self.model(batch), ()
+        assert isinstance(self.model, LanguageModel), "only a running text has parts"
+        states_PE, state = self.model.go_on(batch, self.carried if batch.part == "next" else ())
+        return states_PE, tuple(tuple(part.detach() for part in cell) for cell in state.cells)
 
     def _disturb(self, batch: Batch, p: float, draws: Draws) -> Batch:
         """What is read, as it is read in training; what is to be written stays."""
         choice = self.choice
-        batch = corrupt(batch, choice.corruption, len(self.model.source.weight_VD), draws)
+        if isinstance(self.model, Seq2Seq):
+            batch = corrupt(batch, choice.corruption, len(self.model.source.weight_VD), draws)
         batch = with_own_words(self.model, batch, p, choice.teacher_forcing.own, draws)
         return hide_words(batch, choice.word_dropout, draws)
 
@@ -95,7 +112,7 @@ class Learner:
             torch._foreach_lerp_(list(self.ema.values()), list(weights_of(self.model).values()), 1 - memory)
 
     @contextmanager
-    def judged(self) -> Iterator[Seq2Seq]:
+    def judged(self) -> Iterator[Model]:
         """The model as it is validated and kept: with the moving average where there is one."""
         trained = {name: value.clone() for name, value in weights_of(self.model).items()} if self.ema else {}
         if self.ema:
@@ -110,6 +127,8 @@ class Learner:
         """All that a checkpoint holds."""
         tensors = {f"model.{name}": value for name, value in weights_of(self.model).items()}
         tensors |= {f"ema.{name}": value for name, value in self.ema.items()}
+        for layer, cell in enumerate(self.carried):
+            tensors |= {f"carried.{layer:03}.{part}": value for part, value in enumerate(cell)}
         for parameter, state in self.optimizer.state.items():
             tensors[f"mean.{self.names[parameter]}"] = state["exp_avg"]
             tensors[f"square.{self.names[parameter]}"] = state["exp_avg_sq"]
@@ -125,6 +144,10 @@ class Learner:
         fill(self.model, _below("model.", tensors))
         ema = _below("ema.", tensors)
         self.ema = {name: ema[name] for name in self.ema}  # in the weights' own order, which `_follow` goes by
+        carried: dict[str, list[Tensor]] = {}
+        for name, value in sorted(_below("carried.", tensors).items()):
+            carried.setdefault(name.partition(".")[0], []).append(value)
+        self.carried = tuple(map(tuple, carried.values()))
         means, squares, counts = (_below(prefix, tensors) for prefix in ("mean.", "square.", "updates."))
         for parameter, name in self.names.items():
             if name in means:

@@ -4,23 +4,20 @@ V words
 """
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from rich.console import Console
 
-from antiphon.build import build_model
-from antiphon.config.schema import Run, Subwords
-from antiphon.data.batch import Batch, load_batch, plan
+from antiphon.build.model import build_model
+from antiphon.config.schema import Run
 from antiphon.data.prepare import Prepared, prepare
-from antiphon.data.tokenize import Choice, Tokenizer
-from antiphon.data.unmerge import Unmerging
 from antiphon.errors import AntiphonError, Interrupted
 from antiphon.pipeline import Pipeline
 from antiphon.show.curves import loss_curve
 from antiphon.store import LOG, WEIGHTS, load_folder, save_settings, save_weights, weights_of
+from antiphon.training.batches import batches_from
 from antiphon.training.checkpoint import Progress, load_best, load_newest, save_best, save_checkpoint
 from antiphon.training.folder import StopOnSignal, opened, refuse_other_data, tokens_folder
 from antiphon.training.learner import Learner, Update
@@ -40,8 +37,8 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
         log = Log(out / LOG, console)
         newest = load_newest(out, log.say)
         if newest is not None:
-            refuse_other_data(run.data, newest[1].data, out)
-        prepared = prepare(run.data, tokens_folder(out), log.say)
+            refuse_other_data(run, newest[1].data, out)
+        prepared = prepare(run.data, tokens_folder(out), log.say, run.rows)
         run = resolve(run, prepared)
         save_settings(out, run, prepared.source, prepared.target)
         for line in prepared.report.lines():
@@ -63,7 +60,7 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
 
 def resolve(run: Run, prepared: Prepared) -> Run:
     """Fill in what only the data can tell."""
-    if run.search.max_ratio:
+    if run.search.max_ratio or not prepared.length_ratio:
         return run
     return run.model_copy(update={"search": run.search.model_copy(update={"max_ratio": prepared.length_ratio})})
 
@@ -232,29 +229,3 @@ class Training:
         if better:
             save_weights(self.out, mean, self.run, self.prepared.source, self.prepared.target)
             describe(self.out, self.run, self.prepared, self.progress, judgement)
-
-
-def batches_from(run: Run, prepared: Prepared, progress: Progress) -> Iterator[tuple[Batch, int, int]]:
-    """Batches without end, from where the run stands, each with the epoch and index that follow it."""
-    epoch, index = progress.epoch, progress.index
-    source, target = (
-        _unmerging(tokenizer, choice, run.data.max_length)
-        for tokenizer, choice in (
-            (prepared.source, run.data.source.tokenizer),
-            (prepared.target, run.data.target_tokenizer),
-        )
-    )
-    while True:
-        planned = plan(prepared.train.lengths, run.train.batch_tokens, run.seed, epoch)
-        for place in range(index, len(planned)):
-            last = place + 1 == len(planned)
-            batch = load_batch(prepared.train, planned[place], run.seed, epoch, source, target)
-            yield batch, epoch + last, 0 if last else place + 1
-        epoch, index = epoch + 1, 0
-
-
-def _unmerging(tokenizer: Tokenizer, choice: Choice, longest: int) -> Unmerging | None:
-    splits_V2 = tokenizer.splits()
-    if not isinstance(choice, Subwords) or not choice.dropout or splits_V2 is None:
-        return None
-    return Unmerging(splits_V2, choice.dropout, longest)

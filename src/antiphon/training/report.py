@@ -9,6 +9,7 @@ import torch
 
 from antiphon.config.schema import Run
 from antiphon.data.prepare import Prepared
+from antiphon.data.rows import NOUNS
 from antiphon.files import write_text
 from antiphon.store import CARD
 from antiphon.training.checkpoint import Progress
@@ -50,27 +51,29 @@ def _card(folder: Path, run: Run, prepared: Prepared, progress: Progress, judgem
     samples = "\n".join(
         f"| {_cell(source)} | {_cell(expected)} | {_cell(answer)} |" for source, expected, answer in judgement.samples
     )
+    parts = ", ".join(f"{half.kind} {name}" for name, half in run.model.halves.items())
+    nouns = f"{NOUNS[run.rows]}s"
     return f"""# {folder.name}
 
-A {run.model.kind} model ({run.model.encoder.kind} encoder, {run.model.decoder.kind} decoder), trained with Antiphon on
-{len(prepared.train):,} pairs for {progress.step:,} steps ({progress.seconds / 60:.1f} minutes).
+A {run.model.kind} model ({parts}), trained with Antiphon on
+{len(prepared.train):,} {nouns} for {progress.step:,} steps ({progress.seconds / 60:.1f} minutes).
 
 ```sh
 antiphon predict {folder.name} sentences.txt
 ```
 
-| on {len(prepared.valid_pairs):,} validation pairs | |
+| on {len(prepared.valid_pairs):,} validation {nouns} | |
 |---|---|
 {numbers}
 {signatures}
 
-| source | expected | answer |
+| {"source" if run.has_source else "beginning"} | expected | answer |
 |---|---|---|
 {samples}
 
 Loss, perplexity and calibration error (the mean gap between how sure it is of a symbol and how often it is right) are
 counted a target symbol, the end included, with the true symbols before it. It answers what
-resembles its training pairs; on other text it will still answer, fluently and wrongly. `report.json` holds the data
+resembles its training {nouns}; on other text it will still answer, fluently and wrongly. `report.json` holds the data
 report, `antiphon.toml` every choice that was made.
 """
 

@@ -15,7 +15,7 @@ import torch
 from antiphon.config.schema import Search
 from antiphon.data.batch import load_batch
 from antiphon.data.store import PairStore
-from antiphon.models import Seq2Seq
+from antiphon.models import Model
 from antiphon.pipeline import Pipeline
 from antiphon.training.loss import cross_entropy
 
@@ -37,7 +37,8 @@ class Verdict:
         return self.last_loss < max(0.5, 0.2 * self.first_loss) and self.agreement >= 0.9
 
     def line(self) -> str:
-        what = f"loss {self.first_loss:.2f} -> {self.last_loss:.2f} in {self.steps} steps on {self.pairs} pairs"
+        rows = "1 text" if self.pairs == 1 else f"{self.pairs} pairs"
+        what = f"loss {self.first_loss:.2f} -> {self.last_loss:.2f} in {self.steps} steps on {rows}"
         if self.well:
             return f"Self-check: one batch is learnt by heart ({what}), and free answers agree with forced ones."
         if self.agreement < 0.9 and self.last_loss < 0.5:
@@ -72,7 +73,7 @@ def self_check(pipeline: Pipeline, store: PairStore, learning_rate: float) -> Ve
 
 
 def _short_pairs(store: PairStore) -> np.ndarray:
-    """A few pairs of common length, each with its own source, so that nothing contradicts itself."""
+    """A few pairs of common length, each with its own source, so that nothing contradicts itself: of texts, one."""
     lengths = store.lengths.sum(1)
     order = np.argsort(np.abs(lengths[:10_000].astype(np.int64) - np.median(lengths[:10_000])), kind="stable")
     chosen: dict[bytes, int] = {}
@@ -81,7 +82,7 @@ def _short_pairs(store: PairStore) -> np.ndarray:
     return np.array(list(chosen.values())[:_PAIRS])
 
 
-def _agreement(model: Seq2Seq, pipeline: Pipeline, store: PairStore, chosen: np.ndarray) -> float:
+def _agreement(model: Model, pipeline: Pipeline, store: PairStore, chosen: np.ndarray) -> float:
     """Write freely and greedily, and compare with what the model says when the true words stand before."""
     batch = load_batch(store, chosen)
     free = Pipeline(model, pipeline.source, pipeline.target, pipeline.run)

@@ -1,0 +1,86 @@
+"""The batches of a run, without end, from any place: their order is a pure function of (seed, epoch)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from antiphon.config.schema import Run, Subwords, TransformerStack
+from antiphon.data.batch import Batch, Indices, load_batch, plan
+from antiphon.data.prepare import Prepared
+from antiphon.data.running import RunningText, Windows, load_windows, plan_tracks, plan_windows
+from antiphon.data.tokenize import Choice, Tokenizer
+from antiphon.data.unmerge import Unmerging
+from antiphon.training.checkpoint import Progress
+
+
+class Batches(Protocol):
+    """What an epoch consists of, and how each part of its plan becomes a batch."""
+
+    def plan(self, epoch: int) -> Sequence[Any]: ...
+
+    def load(self, planned: Any, epoch: int) -> Batch: ...
+
+    def size(self, planned: Any) -> int:
+        """Symbols on its longer side, padding included."""
+        ...
+
+
+def batches_of(run: Run, prepared: Prepared) -> Batches:
+    return WindowBatches(run, RunningText(prepared.train)) if run.rows == "running" else PairBatches(run, prepared)
+
+
+def batches_from(run: Run, prepared: Prepared, progress: Progress) -> Iterator[tuple[Batch, int, int]]:
+    """Batches without end, from where the run stands, each with the epoch and index that follow it."""
+    epoch, index, batches = progress.epoch, progress.index, batches_of(run, prepared)
+    while True:
+        planned = batches.plan(epoch)
+        for place in range(index, len(planned)):
+            last = place + 1 == len(planned)
+            yield batches.load(planned[place], epoch), epoch + last, 0 if last else place + 1
+        epoch, index = epoch + 1, 0
+
+
+class PairBatches:
+    """Pairs of similar length, spelt anew in every epoch where subwords are dropped."""
+
+    def __init__(self, run: Run, prepared: Prepared) -> None:
+        self.run, self.store = run, prepared.train
+        longest = run.data.max_length
+        self.source = _unmerging(prepared.source, run.data.source.tokenizer, longest) if run.has_source else None
+        self.target = _unmerging(prepared.target, run.data.target_tokenizer, longest)
+
+    def plan(self, epoch: int) -> list[Indices]:
+        return plan(self.store.lengths, self.run.train.batch_tokens, self.run.seed, epoch)
+
+    def load(self, planned: Indices, epoch: int) -> Batch:
+        return load_batch(self.store, planned, self.run.seed, epoch, self.source, self.target)
+
+    def size(self, planned: Indices) -> int:
+        return len(planned) * int(self.store.lengths[planned].max())
+
+
+@dataclass(frozen=True)
+class WindowBatches:
+    """Windows of a running text: anywhere for a Transformer, one after the other for a state that is carried along."""
+
+    run: Run
+    text: RunningText
+
+    def plan(self, epoch: int) -> list[Windows]:
+        window, budget = self.run.data.window, self.run.train.batch_tokens
+        if isinstance(self.run.model.decoder, TransformerStack):
+            return plan_windows(len(self.text), window, budget, self.run.seed, epoch)
+        return plan_tracks(len(self.text), window, budget)
+
+    def load(self, planned: Windows, epoch: int) -> Batch:
+        return load_windows(self.text, planned)[0]
+
+    def size(self, planned: Windows) -> int:
+        return planned.size
+
+
+def _unmerging(tokenizer: Tokenizer, choice: Choice, longest: int) -> Unmerging | None:
+    splits_V2 = tokenizer.splits()
+    if not isinstance(choice, Subwords) or not choice.dropout or splits_V2 is None:
+        return None
+    return Unmerging(splits_V2, choice.dropout, longest)

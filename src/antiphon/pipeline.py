@@ -16,13 +16,14 @@ from antiphon.config.schema import RecurrentDecoder, RecurrentEncoder, Run, Sear
 from antiphon.data.batch import load_batch, make_batch, make_sources, plan_in_order
 from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
-from antiphon.data.vocab import END, PAD, START, UNKNOWN
+from antiphon.data.vocab import END, START
 from antiphon.errors import AntiphonError
 from antiphon.models import Seq2Seq
 from antiphon.search.beam import Beam, beam_search
 from antiphon.search.record import Record
 from antiphon.search.sample import Sampling, sample
 from antiphon.search.step import Hypothesis
+from antiphon.search.wishes import FORBIDDEN, Wish, Wishes
 
 _BATCH_TOKENS = 2048  # source symbols searched at once; the answers do not depend on it
 
@@ -53,6 +54,17 @@ class Looked:
     looks: Looks  # of a batch of one
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A text that is to be answered."""
+
+    text: str
+    symbols: Sequence[int]
+    number: int  # among all that are asked for, which seeds its draws
+    wish: Wish
+    wishes: Wishes  # that all texts share
+
+
 class Pipeline:
     """A model with its tokenisers: what was validated is what answers."""
 
@@ -73,21 +85,31 @@ class Pipeline:
         the draws of each. `tell` hears how many texts are done.
         """
         search = search or self.run.search
-        encoded = [self.source.encode(text) for text in texts]
-        self._refuse_too_long(encoded, search, [f"line {first + n}" for n in range(1, len(texts) + 1)])
-        asked = [n for n, symbols in enumerate(encoded) if symbols]
+        places = [f"line {first + n}" for n in range(1, len(texts) + 1)]
+        asked = self.ask(texts, search, places, first)
         answers: list[list[Answer]] = [[EMPTY] for _ in texts]
         done = len(texts) - len(asked)
-        lengths = np.array([[len(encoded[n]), 0] for n in asked], dtype=np.int32).reshape(-1, 2)
+        lengths = np.array([[len(one.symbols), 0] for one in asked], dtype=np.int32).reshape(-1, 2)
         for indices in plan_in_order(lengths, batch_tokens):
-            numbers = [asked[i] for i in indices]
-            found = self.write([encoded[n] for n in numbers], [first + n for n in numbers], search)
-            for n, hypotheses in zip(numbers, found, strict=True):
-                answers[n] = [self._answer(hypothesis) for hypothesis in hypotheses]
-            done += len(numbers)
+            batch = [asked[i] for i in indices]
+            for one, hypotheses in zip(batch, self.write(batch, search), strict=True):
+                answers[one.number - first] = [self._answer(hypothesis) for hypothesis in hypotheses]
+            done += len(batch)
             if tell:
                 tell(done)
         return answers
+
+    def ask(self, texts: Sequence[str], search: Search, places: Sequence[str], first: int = 0) -> list[Asked]:
+        """All that is not empty, ready to be answered; `places` names each text in errors."""
+        encoded = [self.source.encode(text) for text in texts]
+        self._refuse_too_long(encoded, search, places)
+        wishes = Wishes(search, self.target)
+        most = min(search.max_length, _seats(self.run.model.decoder) or search.max_length)
+        return [
+            Asked(text, symbols, first + n, wishes.of(text, place, self.limit(len(symbols), search), most), wishes)
+            for n, (text, symbols, place) in enumerate(zip(texts, encoded, places, strict=True))
+            if symbols
+        ]
 
     def losses(self, store: PairStore, batch_tokens: int = 4096) -> Iterator[tuple[float, int, int]]:
         """Per batch the summed -log P(target | source), its symbols, and those guessed right, true words given."""
@@ -116,31 +138,28 @@ class Pipeline:
 
     def record(self, text: str, search: Search) -> tuple[Answer, Record]:
         """The best answer to one text by beam search, and all that the search weighed; an empty text needs none."""
-        source, seen = self.source.encode(text), Record()
-        self._refuse_too_long([source], search, ["the text"])
-        return self._answer(self.write([source], [0], search, seen)[0][0]) if source else EMPTY, seen
+        asked, seen = self.ask([text], search, ["the text"]), Record()
+        return self._answer(self.write(asked, search, seen)[0][0]) if asked else EMPTY, seen
 
-    def write(
-        self,
-        sources: Sequence[Sequence[int]],
-        numbers: Sequence[int],
-        search: Search,
-        record: Record | None = None,
-    ) -> list[list[Hypothesis]]:
-        source_BS, mask_BS = make_sources(sources)
-        limits = [self._limit(len(source), search) for source in sources]
-        forbidden = [PAD, START, UNKNOWN]
+    def write(self, asked: Sequence[Asked], search: Search, record: Record | None = None) -> list[list[Hypothesis]]:
+        """The answers to a batch of texts."""
+        source_BS, mask_BS = make_sources([one.symbols for one in asked])
+        limits = [one.wish.limit for one in asked]
+        guide = asked[0].wishes.guide([one.wish for one in asked], mask_BS)
         self.model.eval()
         with torch.inference_mode(), cached():
             state = self.model.start(source_BS, mask_BS)
             if search.sample:
-                drawing = Sampling(search.temperature, search.top_k, search.top_p)
-                seeds = [search.seed * 1_000_003 + number for number in numbers]
-                return sample(self.model, state, limits, drawing, seeds, START, END, forbidden, search.n_best)
-            beam = Beam(search.beam, search.n_best, search.length_exponent)
-            return beam_search(self.model, state, limits, beam, START, END, forbidden, record)
+                drawing = Sampling(search.temperature, search.top_k, search.top_p, search.min_p)
+                seeds = [search.seed * 1_000_003 + one.number for one in asked]
+                return sample(
+                    self.model, state, limits, drawing, seeds, START, END, FORBIDDEN, search.n_best, guide.rules
+                )
+            gnmt = search.length_penalty == "gnmt"
+            beam = Beam(search.beam, search.n_best, search.length_exponent, gnmt, search.groups, search.diversity)
+            return beam_search(self.model, state, limits, beam, START, END, FORBIDDEN, record, guide)
 
-    def _limit(self, source_length: int, search: Search) -> int:
+    def limit(self, source_length: int, search: Search) -> int:
         limit = search.max_length
         if search.max_ratio:
             limit = min(limit, int(search.max_ratio * source_length) + 10)

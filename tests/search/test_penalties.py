@@ -91,7 +91,9 @@ def test_coverage_prefers_the_answer_that_has_read_its_source(tools):
     def best(weight):
         guide = Guide(coverage=Coverage(weight, torch.ones(1, 2, dtype=torch.bool)) if weight else None)
         options = Beam(2, 1, 0.0)
-        ((answer,),) = beam_search(Stepper(), Anywhere(), [4], options, tools.START, tools.END, tools.FORBIDDEN, guide=guide)
+        ((answer,),) = beam_search(
+            Stepper(), Anywhere(), [4], options, tools.START, tools.END, tools.FORBIDDEN, guide=guide
+        )
         return answer.symbols
 
     assert (best(0.0), best(0.1)) == ((4,), (5,))

@@ -7,11 +7,12 @@ from itertools import product
 import pytest
 import torch
 
+from antiphon.data.words import JOINS_NEXT
 from antiphon.errors import AntiphonError
-from antiphon.search.avoid import JOINED, Avoid, Spellings
+from antiphon.search.avoid import Avoid, Spellings
 from antiphon.search.beam import Beam, Guide, beam_search
 from antiphon.search.sample import Sampling, sample
-from antiphon.search.words import Answers, Held, Never, NoLoop, NoRepeat, Only, Prefix
+from antiphon.search.words import Answers, AnswersOfEach, Held, Never, NoLoop, NoRepeat, Only, Prefix
 
 SPELT = Spellings((b"", b"", b"", b"?", b" a", b"b", b" ab"))
 ANSWERS = [(4, 5), (4, 5, 6), (6,), (), (5, 5, 5, 5, 5)]
@@ -19,7 +20,9 @@ ANSWERS = [(4, 5), (4, 5, 6), (6,), (), (5, 5, 5, 5, 5)]
 
 def run(tools, oracle, memory, limits, rules, beam=300, n_best=300):
     state, options = tools.prefixes(*memory), Beam(beam, n_best, 1.0)
-    return beam_search(oracle, state, limits, options, tools.START, tools.END, tools.FORBIDDEN, guide=Guide(rules=rules))
+    return beam_search(
+        oracle, state, limits, options, tools.START, tools.END, tools.FORBIDDEN, guide=Guide(rules=rules)
+    )
 
 
 def draw(tools, oracle, memory, limits, rules, n):
@@ -53,7 +56,7 @@ RULES = {
     "no loop": (lambda end: NoLoop(1), lambda words, end: not loops(words, 1)),
     "no loop of three": (lambda end: NoLoop(2), lambda words, end: not loops(words, 2)),
     "answers": (
-        lambda end: Answers(ANSWERS, end),
+        lambda end: AnswersOfEach([Answers(ANSWERS, end)] * 9),
         lambda words, end: any((*one, end)[: len(words)] == words for one in ANSWERS),
     ),
     "avoid inside words": (lambda end: Avoid(["ab"], SPELT, end), lambda words, end: "ab" not in as_text(words)),
@@ -136,7 +139,7 @@ def test_without_rules_nothing_is_copied():
 
 def test_a_word_that_joins_the_next_leaves_no_space():
     spellings = Spellings((b"", b"", b"", b"?", b" (\xff", b" rot", b")", b" x"))
-    assert spellings.words[4][-1] == JOINED
+    assert spellings.words[4][-1] == JOINS_NEXT
     for text, words in (("(rot", (4, 5)), ("(rot)", (4, 5, 6)), ("rot)", (5, 6)), (" rot", (5,)), (" rot ", (5, 7))):
         rule = Avoid([text], spellings, end=2)
         state = rule.first(0)
@@ -174,5 +177,5 @@ def test_what_a_rule_says():
     assert NoRepeat(3).judge((4, 5, 6, 4, 5)).words.tolist() == [6]
     assert NoLoop(1).judge((4, 5, 6, 4, 5)).words.tolist() == [5, 6]
     assert NoLoop(2).judge((4, 5, 4, 5, 4)).words.tolist() == [5]
-    tree = Answers([(4, 5)], end=2)
+    tree = AnswersOfEach([Answers([(4, 5)], end=2)])
     assert tree.judge(tree.then(tree.first(0), 6)) is None

@@ -12,15 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from antiphon.data.words import JOINS_NEXT
 from antiphon.search.words import Never
 
 SPACE = ord(" ")
-JOINED = 0xFF  # no byte of UTF-8: the space after it is none
 
 
 @dataclass(frozen=True)
 class Spellings:
-    """What each word adds to the text, in UTF-8; a word that is followed without a space ends in `JOINED`."""
+    """What each word adds to the text, in UTF-8; a word that is followed without a space ends in JOINS_NEXT."""
 
     words: tuple[bytes, ...]
 
@@ -105,6 +105,6 @@ def _automaton(texts: Sequence[bytes]) -> tuple[NDArray[np.int32], NDArray[np.bo
     # A twin of each state stands behind a word that joins the next: there one space is none.
     steps_UX[count:] = steps_UX[:count]
     steps_UX[count:, SPACE] = np.arange(count)
-    steps_UX[:, JOINED] = np.tile(np.arange(count, 2 * count), 2)
+    steps_UX[:, JOINS_NEXT] = np.tile(np.arange(count, 2 * count), 2)
     bad_U[count:] = False
     return steps_UX, bad_U

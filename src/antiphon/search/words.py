@@ -153,14 +153,22 @@ class Answers:
     """Nothing but these answers: their words as a tree, in which a hypothesis goes down."""
 
     def __init__(self, answers: Sequence[Sequence[int]], end: int) -> None:
+        self.longest = max(map(len, answers))
         self.root: dict[int, Any] = {}
         for answer in answers:
             node = self.root
             for word in (*answer, end):
                 node = node.setdefault(word, {})
 
+
+@dataclass(frozen=True)
+class AnswersOfEach:
+    """The answers that each sentence may have."""
+
+    trees: Sequence[Answers]
+
     def first(self, sentence: int) -> dict[int, Any]:
-        return self.root
+        return self.trees[sentence].root
 
     def then(self, state: dict[int, Any] | None, word: int) -> dict[int, Any] | None:
         return None if state is None else state.get(word)

@@ -1,5 +1,6 @@
 """Antiphon from Python: `train`, `load`, and a model that answers."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ class Model:
     def predict(
         self,
         texts: Sequence[str],
+        search: Search | None = None,
         *,
         beam: int | None = None,
         n_best: int | None = None,
@@ -49,22 +51,26 @@ class Model:
         top_p: float | None = None,
         seed: int | None = None,
     ) -> list[list[Answer]]:
-        """The best answers to each text, best first; what is not given is as the model's [search] says."""
+        """The best answers to each text, best first; what is not given is as the model's [search] says.
+
+        For all that a search can be told, give one: `model.predict(texts, model.search({"groups": 3, "n_best": 3}))`.
+        """
         changes = {
             "beam": beam, "n_best": n_best, "length_exponent": length_exponent, "sample": sample,
             "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed,
         }  # fmt: skip
-        return self.pipeline.answer(texts, self.search(changes))
+        return self.pipeline.answer(texts, self.search(changes, search))
 
-    def search(self, changes: Mapping[str, Any]) -> Search:
-        """The model's own [search] with these keys changed; None leaves a key as it is.
+    def search(self, changes: Mapping[str, Any], base: Search | None = None) -> Search:
+        """The model's own [search], or another, with these keys changed; None leaves a key as it is.
 
-        More answers than its beam can give widen the beam, unless a beam is given too.
+        More answers or groups than its beam has room for widen the beam, unless a beam is given too.
         """
         given = {key: value for key, value in changes.items() if value is not None}
-        own = self.pipeline.run.search
-        if isinstance(given.get("n_best"), int) and "beam" not in given:
-            given["beam"] = max(own.beam, given["n_best"])
+        own = base or self.pipeline.run.search
+        n_best, groups = given.get("n_best", own.n_best), given.get("groups", own.groups)
+        if "beam" not in given and isinstance(n_best, int) and isinstance(groups, int) and groups > 0:
+            given["beam"] = math.ceil(max(own.beam, n_best) / groups) * groups
         return with_search(own, given)
 
     def evaluate(

@@ -3,9 +3,9 @@
 import errno
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -22,6 +22,7 @@ app = App(
 
 Sets = Annotated[list[str] | None, Parameter(name=["--set", "-s"], consume_multiple=False, negative=())]
 Files = Annotated[list[str] | None, Parameter(consume_multiple=True, negative=())]
+Texts = Annotated[list[str] | None, Parameter(consume_multiple=False, negative=())]
 Flag = Annotated[bool, Parameter(negative=())]
 Number = int | None
 
@@ -163,21 +164,81 @@ def train(run: Path | None = None, *, chosen: Chosen = _NOTHING, out: Path | Non
         print(f"{'' if number else 'Next:':<5} antiphon {command.format(folder)}")
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Searched:
+    """How an answer is chosen: what is not given is as the model's own [search] says."""
+
+    beam: Number = None
+    "Hypotheses that are kept; 1 is greedy."
+    n_best: Number = None
+    "Answers a line, each on its own line after the input's number and its score."
+    length_exponent: float | None = None
+    "score = log-probability / length ^ exponent."
+    length_penalty: Literal["power", "gnmt"] | None = None
+    "What the exponent is of: the length, or (5 + length) / 6."
+    coverage: float | None = None
+    "What an answer loses for leaving its source unread; needs a model with attention."
+    groups: Number = None
+    "Divide the beam into groups that keep apart: --beam 6 --groups 3 --n-best 3."
+    diversity: float | None = None
+    "What a word costs a group for each hypothesis of a group before it that has the same word there."
+    no_repeat: Number = None
+    "So many symbols are never said twice in the same order."
+    max_repeats: Number = None
+    "No symbols, however many, are said more often than this in a row."
+    prefix: str | None = None
+    "What every answer begins with."
+    contain: Texts = None
+    "A phrase that every answer contains. May be given often."
+    avoid: Texts = None
+    "A text that no answer contains; ' so ', with spaces, only as a word. May be given often."
+    glossary: Path | None = None
+    "Terms, source TAB target a line: where a line holds the first, its answer contains the second."
+    keep: Texts = None
+    "A term that the answer contains as it is, where the line holds it. May be given often."
+    answers: Path | None = None
+    "The only answers there are, one a line."
+    max_length: Number = None
+    "Symbols in an answer at the most, its end counted."
+    max_source: Number = None
+    "Symbols in an input at the most; a longer one is refused."
+    sample: Flag = False
+    "Draw answers instead of searching for the best."
+    temperature: float | None = None
+    "Below 1 draws likelier symbols, above 1 rarer ones."
+    top_k: Number = None
+    "Draw from the k likeliest symbols only."
+    top_p: float | None = None
+    "Draw from the likeliest symbols that hold this much probability."
+    min_p: float | None = None
+    "Draw from symbols at least this much as likely as the likeliest."
+    seed: Number = None
+    "Line n is drawn with (seed, n)."
+
+    def changes(self) -> dict[str, Any]:
+        """The keys of [search] that are given, files read."""
+        from antiphon.commands.lines import read_inputs, read_texts
+        from antiphon.data.phrases import read_glossary
+
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        given["sample"] = self.sample or None
+        if self.glossary is not None:
+            given["glossary"] = read_glossary(read_inputs(self.glossary), str(self.glossary))
+        if self.answers is not None:
+            given["answers"] = read_texts(self.answers)
+        return given
+
+
+_AS_THE_MODEL_SAYS = Searched()
+
+
 @app.command
 def predict(
     model: Path,
     file: Path | None = None,
     *,
-    beam: Number = None,
-    n_best: Number = None,
-    length_exponent: float | None = None,
-    max_length: Number = None,
-    max_source: Number = None,
-    sample: Flag = False,
-    temperature: float | None = None,
-    top_k: Number = None,
-    top_p: float | None = None,
-    seed: Number = None,
+    searched: Searched = _AS_THE_MODEL_SAYS,
     int8: Flag = False,
     scores: Flag = False,
     confidence: Flag = False,
@@ -192,26 +253,6 @@ def predict(
         A model folder.
     file
         Text, one input a line, or .gz of it; absent, standard input.
-    beam
-        Hypotheses that are kept; 1 is greedy.
-    n_best
-        Answers a line, each on its own line after the input's number and its score.
-    length_exponent
-        score = log-probability / length ^ exponent.
-    max_length
-        Symbols in an answer at the most, its end counted.
-    max_source
-        Symbols in an input at the most; a longer one is refused.
-    sample
-        Draw answers instead of searching for the best.
-    temperature
-        Below 1 draws likelier symbols, above 1 rarer ones.
-    top_k
-        Draw from the k likeliest symbols only.
-    top_p
-        Draw from the likeliest symbols that hold this much probability.
-    seed
-        Line n is drawn with (seed, n).
     int8
         Weights in 8 bits while the answer is written: almost always the same answers.
     scores
@@ -227,12 +268,7 @@ def predict(
     """
     from antiphon.commands.predict import Wanted, run_predict
 
-    changes = {
-        "beam": beam, "n_best": n_best, "length_exponent": length_exponent, "max_length": max_length,
-        "max_source": max_source, "sample": sample or None, "temperature": temperature, "top_k": top_k, "top_p": top_p,
-        "seed": seed,
-    }  # fmt: skip
-    run_predict(model, file, changes, int8, Wanted(scores, confidence, min_confidence, json))
+    run_predict(model, file, searched.changes(), int8, Wanted(scores, confidence, min_confidence, json))
 
 
 @app.command

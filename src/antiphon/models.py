@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import cached
 
-from antiphon.attend.looks import Looks
+from antiphon.attend.looks import Looks, aligning
 from antiphon.attend.memory import Memory
 from antiphon.data.batch import Batch
 from antiphon.encode.tokens import Tokens
@@ -36,7 +36,7 @@ class Decoder(Protocol):
         self, words_BTD: Tensor, state: Any, mask_BT: Tensor, looks: Looks | None = None
     ) -> tuple[Tensor, Any]: ...
 
-    def step(self, word_ND: Tensor, state: Any) -> tuple[Tensor, Any]: ...
+    def step(self, word_ND: Tensor, state: Any, look: list[Tensor] | None = None) -> tuple[Tensor, Any]: ...
 
 
 class Seq2Seq(nn.Module):
@@ -62,9 +62,15 @@ class Seq2Seq(nn.Module):
         look = None if looks is None else looks.encoder
         return self.decoder.start(self.encoder(self.source(source_BS), mask_BS, look))
 
-    def step(self, words_N: Tensor, state: State) -> tuple[Tensor, State]:
-        """The contract of search: log-probabilities of the next word, and the state after these."""
-        out_NE, state = self.decoder.step(self.target(words_N), state)
+    def step(self, words_N: Tensor, state: State, look: list[Tensor] | None = None) -> tuple[Tensor, State]:
+        """The contract of search: log-probabilities of the next word, and the state after these.
+
+        What is looked at, on demand, is the mean over the heads of the layer that aligns.
+        """
+        cross: list[Tensor] | None = None if look is None else []
+        out_NE, state = self.decoder.step(self.target(words_N), state, cross)
+        if look is not None and cross:
+            look.append(cross[aligning(len(cross))].mean(1).flatten(0, 1))
         return _normalised(self.head(out_NE)), state
 
 
@@ -99,8 +105,8 @@ class LanguageModel(nn.Module):
             _, state = self.decoder(words_BTD, state, torch.ones_like(words_BT[:, :-1], dtype=torch.bool))
         return Prompted(state, last_B)
 
-    def step(self, words_N: Tensor, state: State) -> tuple[Tensor, State]:
-        """The contract of search, as above."""
+    def step(self, words_N: Tensor, state: State, look: list[Tensor] | None = None) -> tuple[Tensor, State]:
+        """The contract of search, as above; there is no source to look at."""
         if isinstance(state, Prompted):
             words_N, state = state.last_N, state.before
         out_NE, state = self.decoder.step(self.target(words_N), state)

@@ -5,31 +5,28 @@ E output · V words
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from antiphon.attend.looks import Looks
-from antiphon.config.schema import Run, Search, TransformerStack, seats
-from antiphon.data.batch import Batch, Indices, load_batch, make_batch, make_sources, plan_in_order
-from antiphon.data.running import BREAK, RunningText, load_windows, plan_counting
-from antiphon.data.store import PairStore
+from antiphon.config.schema import Search
+from antiphon.data.batch import Batch, Indices, make_batch, make_sources, plan_in_order
 from antiphon.data.text import normalise
-from antiphon.data.tokenize import Tokenizer
-from antiphon.data.vocab import END, PAD, START, UNKNOWN
+from antiphon.data.vocab import START
 from antiphon.errors import AntiphonError
-from antiphon.models import LanguageModel, Model
+from antiphon.models import LanguageModel
+from antiphon.reader import Reader
 from antiphon.search.beam import Beam, beam_search
 from antiphon.search.record import Record
 from antiphon.search.sample import Sampling, sample
 from antiphon.search.step import Hypothesis
+from antiphon.search.wishes import FORBIDDEN, Wish, Wishes
 
 _BATCH_TOKENS = 2048  # source symbols searched at once; the answers do not depend on it
-_NEVER = -1  # the end of an answer that has none
 
 
 @dataclass(frozen=True)
@@ -58,32 +55,19 @@ class Looked:
     looks: Looks  # of a batch of one
 
 
-class Pipeline:
-    """A model with its tokenisers: what was validated is what answers."""
+@dataclass(frozen=True)
+class Asked:
+    """A text that is to be answered."""
 
-    def __init__(self, model: Model, source: Tokenizer, target: Tokenizer, run: Run) -> None:
-        self.model, self.source, self.target, self.run = model, source, target, run
-        self.completes = isinstance(model, LanguageModel)  # then a text is a prompt, and its answer goes on from it
-        self.start, self.end = (BREAK, _NEVER) if run.rows == "running" else (START, END)
+    text: str
+    symbols: Sequence[int]
+    number: int  # among all that are asked for, which seeds its draws
+    wish: Wish
+    wishes: Wishes  # that all texts share
 
-    def encode(self, text: str) -> list[int]:
-        """What the model reads of a text; the lines of a running text are parted by breaks."""
-        if self.run.rows != "running":
-            return self.source.encode(text)
-        lines = [[BREAK, *self.target.encode(line)] for line in text.split("\n")]
-        return [symbol for line in lines for symbol in line][1:]
 
-    def spell(self, symbols: Sequence[int]) -> str:
-        """The text of what the model wrote."""
-        if self.run.rows != "running":
-            return self.target.decode(symbols)
-        lines: list[list[int]] = [[]]
-        for symbol in symbols:
-            if symbol == BREAK:
-                lines.append([])
-            else:
-                lines[-1].append(symbol)
-        return "\n".join(map(self.target.decode, lines))
+class Pipeline(Reader):
+    """A model that answers: what was validated is what is given to users."""
 
     def answer(
         self,
@@ -99,69 +83,32 @@ class Pipeline:
         the draws of each. `tell` hears how many texts are done.
         """
         search = search or self.run.search
-        encoded = [self.encode(text) for text in texts]
-        self._refuse_too_long(encoded, search, [f"line {first + n}" for n in range(1, len(texts) + 1)])
-        asked = [n for n, symbols in enumerate(encoded) if symbols or self.completes]
+        places = [f"line {first + n}" for n in range(1, len(texts) + 1)]
+        asked = self.ask(texts, search, places, first)
         answers: list[list[Answer]] = [[EMPTY] for _ in texts]
         done = len(texts) - len(asked)
-        lengths = np.array([[len(encoded[n]), 0] for n in asked], dtype=np.int32).reshape(-1, 2)
+        lengths = np.array([[len(one.symbols), 0] for one in asked], dtype=np.int32).reshape(-1, 2)
         planned = plan_in_order(lengths, batch_tokens)
         for indices in _equally_long(planned, lengths[:, 0]) if self.completes else planned:
-            numbers = [asked[i] for i in indices]
-            found = self.write([encoded[n] for n in numbers], [first + n for n in numbers], search)
-            for n, hypotheses in zip(numbers, found, strict=True):
-                answers[n] = [self._answer(hypothesis, texts[n], encoded[n]) for hypothesis in hypotheses]
-            done += len(numbers)
+            batch = [asked[i] for i in indices]
+            for one, hypotheses in zip(batch, self.write(batch, search), strict=True):
+                answers[one.number - first] = [self._answer(hypothesis, one) for hypothesis in hypotheses]
+            done += len(batch)
             if tell:
                 tell(done)
         return answers
 
-    def losses(self, store: PairStore, batch_tokens: int = 4096) -> Iterator[tuple[float, int, int]]:
-        """Per batch the summed -log P(target | source), its symbols, and those guessed right, true words given."""
-        for batch, counted_P in self._judged(store, batch_tokens):
-            each_P, right_P = self._foretold(batch, counted_P)
-            yield -each_P.sum().item(), len(each_P), int(right_P.sum())
-
-    def _foretold(self, batch: Batch, counted_P: Tensor) -> tuple[Tensor, Tensor]:
-        """At every place that counts, the log-probability of the true word, and whether it was the likeliest."""
-        self.model.eval()
-        with torch.inference_mode():
-            states_PE, words_P = self.model(batch)[counted_P], batch.target_out_BT[batch.target_mask_BT][counted_P]
-            each, right = [], []
-            # In slices, because the logits of a whole batch can be larger than the rest of the model.
-            for out_CE, words_C in zip(states_PE.split(512), words_P.split(512), strict=True):
-                log_probs_CV = self.model.head(out_CE).log_softmax(dim=-1)
-                each.append(log_probs_CV.gather(1, words_C.unsqueeze(1)).squeeze(1).double())
-                right.append(log_probs_CV.argmax(1) == words_C)
-        return torch.cat(each), torch.cat(right)
-
-    def score(self, pairs: Sequence[tuple[str, str]], batch_tokens: int = 4096) -> list[float]:
-        """log P(target | source) of each pair, its end included; every text begins anew, a running one's lines too."""
-        store = PairStore.of((self.source.encode(s) if s else [], self.target.encode(t)) for s, t in pairs)
-        self._refuse_too_long_targets(store)
-        totals = [0.0] * len(pairs)
-        for indices in plan_in_order(store.lengths, batch_tokens):
-            batch = self._begun(load_batch(store, indices))
-            each_P, _ = self._foretold(batch, _all(batch))
-            for number, row in zip(indices.tolist(), each_P.split(batch.target_mask_BT.sum(1).tolist()), strict=True):
-                totals[number] = row.sum().item()
-        return totals
-
-    def _begun(self, batch: Batch) -> Batch:
-        """The batch with this model's own first word."""
-        return replace(batch, target_in_BT=batch.target_in_BT.index_fill(1, torch.tensor([0]), self.start))
-
-    def _judged(self, store: PairStore, batch_tokens: int) -> Iterator[tuple[Batch, Tensor]]:
-        """Batches, and which of their real places count: each symbol of the store once."""
-        if self.run.rows == "running":
-            text, recurrent = RunningText(store), not isinstance(self.run.model.decoder, TransformerStack)
-            for windows in plan_counting(len(text), self.run.data.window, batch_tokens, recurrent):
-                yield load_windows(text, windows)
-            return
-        self._refuse_too_long_targets(store)
-        for indices in plan_in_order(store.lengths, batch_tokens):
-            batch = load_batch(store, indices)
-            yield batch, _all(batch)
+    def ask(self, texts: Sequence[str], search: Search, places: Sequence[str], first: int = 0) -> list[Asked]:
+        """All that is not empty, ready to be answered; `places` names each text in errors."""
+        encoded = [self.encode(text) for text in texts]
+        self._refuse_too_long(encoded, search, places)
+        wishes = Wishes(search, self.target)
+        most = min(search.max_length, self.places("decoder") or search.max_length)
+        return [
+            Asked(text, symbols, first + n, wishes.of(text, place, self.limit(len(symbols), search), most), wishes)
+            for n, (text, symbols, place) in enumerate(zip(texts, encoded, places, strict=True))
+            if symbols or self.completes
+        ]
 
     def look(self, text: str, answer: Answer) -> Looked:
         """The attention behind an answer, from one pass over it; so it works after any search."""
@@ -177,59 +124,48 @@ class Pipeline:
         """An answer as it would be learnt from, after what it answers, up to its end or its last symbol."""
         asked = self.encode(text)
         source, before = ([], asked) if self.completes else (asked, [])
-        batch = self._begun(make_batch([source], [[*before, *answer.symbols]]))
+        batch = self.begun(make_batch([source], [[*before, *answer.symbols]]))
         return batch if answer.ended else batch.shorter()
 
     def record(self, text: str, search: Search) -> tuple[Answer, Record]:
         """The best answer to one text by beam search, and all that the search weighed; an empty text needs none."""
-        asked, seen = self.encode(text), Record()
-        self._refuse_too_long([asked], search, ["the text"])
-        if not (asked or self.completes):
-            return EMPTY, seen
-        return self._answer(self.write([asked], [0], search, seen)[0][0], text, asked), seen
+        asked, seen = self.ask([text], search, ["the text"]), Record()
+        return self._answer(self.write(asked, search, seen)[0][0], asked[0]) if asked else EMPTY, seen
 
-    def write(
-        self,
-        sources: Sequence[Sequence[int]],
-        numbers: Sequence[int],
-        search: Search,
-        record: Record | None = None,
-    ) -> list[list[Hypothesis]]:
-        limits = [self._limit(len(source), search) for source in sources]
-        forbidden = [PAD, START, UNKNOWN]
+    def write(self, asked: Sequence[Asked], search: Search, record: Record | None = None) -> list[list[Hypothesis]]:
+        """The answers to a batch of texts."""
+        source_BS, mask_BS = make_sources([one.symbols for one in asked])
+        limits = [one.wish.limit for one in asked]
+        guide = asked[0].wishes.guide([one.wish for one in asked], mask_BS)
         self.model.eval()
         with torch.inference_mode(), cached():
             if isinstance(self.model, LanguageModel):
-                state = self.model.after(torch.tensor([[self.start, *source] for source in sources]))
+                state = self.model.after(torch.tensor([[self.start, *one.symbols] for one in asked]))
             else:
-                state = self.model.start(*make_sources(sources))
+                state = self.model.start(source_BS, mask_BS)
             if search.sample:
-                drawing = Sampling(search.temperature, search.top_k, search.top_p)
-                seeds = [search.seed * 1_000_003 + number for number in numbers]
-                return sample(self.model, state, limits, drawing, seeds, START, self.end, forbidden, search.n_best)
-            beam = Beam(search.beam, search.n_best, search.length_exponent)
-            return beam_search(self.model, state, limits, beam, START, self.end, forbidden, record)
+                drawing = Sampling(search.temperature, search.top_k, search.top_p, search.min_p)
+                seeds = [search.seed * 1_000_003 + one.number for one in asked]
+                return sample(
+                    self.model, state, limits, drawing, seeds, START, self.end, FORBIDDEN, search.n_best, guide.rules
+                )
+            gnmt = search.length_penalty == "gnmt"
+            beam = Beam(search.beam, search.n_best, search.length_exponent, gnmt, search.groups, search.diversity)
+            return beam_search(self.model, state, limits, beam, START, self.end, FORBIDDEN, record, guide)
 
-    def _limit(self, source_length: int, search: Search) -> int:
+    def limit(self, source_length: int, search: Search) -> int:
         limit = search.max_length
         if search.max_ratio:
             limit = min(limit, int(search.max_ratio * source_length) + 10)
-        places = self._places("decoder")
+        places = self.places("decoder")
         return limit if places is None else min(limit, places - (source_length if self.completes else 0))
-
-    def _places(self, half: str) -> int | None:
-        """How many symbols this half of the model can read at the most; None where there is no end."""
-        choice = self.run.model.halves[half]
-        if self.run.rows == "running" and isinstance(choice, TransformerStack):
-            return self.run.data.window  # it knows no farther places, whatever their kind
-        return seats(choice)
 
     def refuse_too_long(self, texts: Sequence[str], search: Search, places: Sequence[str]) -> None:
         """Before any of them is answered; `places` names each text, as file:line."""
         self._refuse_too_long([self.encode(text) for text in texts], search, places)
 
     def _refuse_too_long(self, encoded: Sequence[Sequence[int]], search: Search, places: Sequence[str]) -> None:
-        longest = min(search.max_source, (self._places(next(iter(self.run.model.halves))) or search.max_source + 1) - 1)
+        longest = min(search.max_source, (self.places(next(iter(self.run.model.halves))) or search.max_source + 1) - 1)
         for place, symbols in zip(places, encoded, strict=True):
             if len(symbols) > longest:
                 raise AntiphonError(
@@ -237,26 +173,18 @@ class Pipeline:
                     "Split the text, or raise search.max_source where memory allows."
                 )
 
-    def _refuse_too_long_targets(self, store: PairStore) -> None:
-        seated, number = self._places("decoder"), int(store.lengths[:, 1].argmax())
-        length = int(store.lengths[number, 1])
-        if seated is not None and length >= seated:
-            raise AntiphonError(
-                f"pair {number + 1}: its target has {length:,} symbols, and this model writes at most {seated - 1:,}. "
-                "Leave it out, or shorten it."
-            )
-
-    def _answer(self, found: Hypothesis, text: str, asked: Sequence[int]) -> Answer:
+    def _answer(self, found: Hypothesis, asked: Asked) -> Answer:
         return Answer(
-            self._complete(text, asked, found.symbols) if self.completes else self.spell(found.symbols), found.score,
+            self._complete(asked, found.symbols) if self.completes else self.spell(found.symbols), found.score,
             found.log_probability, tuple(self.target.pieces(found.symbols)), found.log_probabilities, found.ended,
             found.symbols,
         )  # fmt: skip
 
-    def _complete(self, prompt: str, asked: Sequence[int], symbols: Sequence[int]) -> str:
+    def _complete(self, asked: Asked, symbols: Sequence[int]) -> str:
         """The prompt in its own words, unknown ones too, and what follows it."""
-        before, whole = self.spell(asked), self.spell([*asked, *symbols])
-        own = "\n".join(map(normalise, prompt.split("\n"))) if self.run.rows == "running" else normalise(prompt)
+        before, whole = self.spell(asked.symbols), self.spell([*asked.symbols, *symbols])
+        running = self.run.rows == "running"
+        own = "\n".join(map(normalise, asked.text.split("\n"))) if running else normalise(asked.text)
         return own + whole[len(before) :] if whole.startswith(before) else whole
 
 
@@ -264,8 +192,3 @@ def _equally_long(planned: list[Indices], lengths_N: NDArray[np.int32]) -> Itera
     """Prompts are read all at once, so only equally long ones share a batch."""
     for indices in planned:
         yield from np.split(indices, np.flatnonzero(np.diff(lengths_N[indices])) + 1)
-
-
-def _all(batch: Batch) -> Tensor:
-    """Every real place of a batch counts."""
-    return torch.ones(batch.target_tokens, dtype=torch.bool)

@@ -166,6 +166,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 FITTING = {
     "width": [64, 128], "layers": [2], "widths": [[], [], [64, 128]], "embedding": [64, 128], "heads": [1, 2, 4],
     "kv_heads": [0, 1], "span": [3, 15], "half": [0, 9], "n_best": [1, 2], "max_steps": [0, 7],
+    "groups": [1], "coverage": [0.0, 0.0, 0.5],
 }  # fmt: skip
 
 
@@ -182,6 +183,8 @@ def values(name, field):
         return st.lists(NAMES, min_size=int(field.is_required()), max_size=2)
     if field.annotation is bool:
         return st.booleans()
+    if field.annotation is str:
+        return NAMES
     low = max([getattr(rule, "ge", getattr(rule, "gt", 0)) for rule in field.metadata], default=0)
     if field.annotation is int:
         return st.integers(low, 2**63 - 1)

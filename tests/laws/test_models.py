@@ -113,6 +113,21 @@ def looks_sum_to_one(model: Seq2Seq) -> None:
     assert len(looks.cross) == (len(decoder.layers) if isinstance(decoder, DecoderStack) else single)
 
 
+def steps_look_where_all_at_once_look(model: Seq2Seq) -> None:
+    batch, looks, state_looks = make_batch(SOURCES, TARGETS), Looks(), []
+    with torch.no_grad():
+        model(batch, looks)
+        state = model.start(batch.source_BS, batch.mask_BS)
+        for words_N in batch.target_in_BT.unbind(1):
+            _, state = model.step(words_N, state, state_looks)
+    if not looks.cross:
+        assert not state_looks
+        return
+    stepped_BTS, whole_BTS = torch.stack(state_looks, dim=1), looks.cross[max(len(looks.cross) - 2, 0)].mean(1)
+    real = batch.target_mask_BT
+    torch.testing.assert_close(stepped_BTS[real], whole_BTS[real], **CLOSE)
+
+
 def everything_learns(model: Seq2Seq) -> None:
     torch.manual_seed(2)
     model.train()(make_batch(SOURCES, TARGETS)).square().sum().backward()
@@ -159,7 +174,7 @@ def wide_beam_is_exhaustive(model: Seq2Seq) -> None:
 
 LAWS = [
     padding_is_never_read, batches_change_nothing, step_is_all_at_once, nothing_is_seen_ahead, rows_can_be_selected,
-    looks_sum_to_one, everything_learns, beam_one_is_greedy, wide_beam_is_exhaustive,
+    looks_sum_to_one, steps_look_where_all_at_once_look, everything_learns, beam_one_is_greedy, wide_beam_is_exhaustive,
 ]  # fmt: skip
 
 

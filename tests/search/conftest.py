@@ -12,6 +12,7 @@ from torch import Tensor
 PAD, START, END, UNKNOWN = 0, 1, 2, 3
 FORBIDDEN = (PAD, START, UNKNOWN)
 WORDS = 7  # the four above and three real words
+PLACES = 5
 Table = Callable[[int, tuple[int, ...]], Sequence[float]]
 
 
@@ -54,7 +55,7 @@ class Oracle:
             self.known[key] = list(self.table(memory, prefix))
         return self.known[key]
 
-    def step(self, words_N: Tensor, state: Prefixes) -> tuple[Tensor, Prefixes]:
+    def step(self, words_N: Tensor, state: Prefixes, look: list[Tensor] | None = None) -> tuple[Tensor, Prefixes]:
         rows, sentences = len(words_N), len(state.memory_B)
         assert rows == len(state.prefix_NT)
         assert rows % sentences == 0
@@ -62,7 +63,25 @@ class Oracle:
         prefix_NT = torch.cat([state.prefix_NT, words_N.unsqueeze(1)], dim=1)
         memory = state.memory_B.repeat_interleave(rows // sentences).tolist()
         logs = [self.logs(key, tuple(prefix)) for key, prefix in zip(memory, prefix_NT.tolist(), strict=True)]
+        if look is not None:
+            looks = [looked_at(key, tuple(prefix)) for key, prefix in zip(memory, prefix_NT.tolist(), strict=True)]
+            look.append(torch.tensor(looks, dtype=torch.float64))
         return torch.tensor(logs, dtype=torch.float64), Prefixes(prefix_NT, state.memory_B, state.calls)
+
+
+def places(memory: int) -> int:
+    """How many source places a sentence has, of PLACES in the padded batch."""
+    return 2 + memory % (PLACES - 1)
+
+
+def looked_at(memory: int, prefix: tuple[int, ...]) -> list[float]:
+    """The attention of one step: random, all given away, nothing to padding; the first place may get exactly 0."""
+    real = places(memory)
+    logits = np.random.default_rng([77, memory, *prefix]).normal(size=real) * 3
+    weights = np.exp(logits) / np.exp(logits).sum()
+    if len(prefix) % 2:
+        weights = np.where(np.arange(real) == 0, 0.0, weights / weights[1:].sum())
+    return [*weights.tolist(), *([0.0] * (PLACES - real))]
 
 
 def random_table(seed: int, sharpness: float = 1.5) -> Table:
@@ -80,6 +99,21 @@ def fixed_table(*probabilities: float) -> Table:
     return lambda memory, prefix: [math.log(p) if p > 0 else -math.inf for p in probabilities]
 
 
+def everything(oracle: Oracle, memory: int, limit: int) -> list[tuple[tuple[int, ...], float]]:
+    """All answers there are: (words, summed log-probability)."""
+    open_ones, answers = [((START,), 0.0)], []
+    for _ in range(limit):
+        continued = [
+            ((*prefix, word), total + oracle.logs(memory, prefix)[word])
+            for prefix, total in open_ones
+            for word in range(WORDS)
+            if word not in FORBIDDEN
+        ]
+        answers += [one for one in continued if one[0][-1] == END]
+        open_ones = [one for one in continued if one[0][-1] != END]
+    return [(prefix[1:], total) for prefix, total in answers + open_ones]
+
+
 @dataclass(frozen=True)
 class Tools:
     """What the tests of a search are made of."""
@@ -88,7 +122,10 @@ class Tools:
     prefixes = staticmethod(prefixes)
     random_table = staticmethod(random_table)
     fixed_table = staticmethod(fixed_table)
-    START, END, FORBIDDEN, WORDS = START, END, FORBIDDEN, WORDS
+    looked_at = staticmethod(looked_at)
+    places = staticmethod(places)
+    everything = staticmethod(everything)
+    START, END, FORBIDDEN, WORDS, PLACES = START, END, FORBIDDEN, WORDS, PLACES
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from antiphon.errors import AntiphonError
-from antiphon.search.beam import FEW, Beam, beam_search, likeliest
+from antiphon.search.beam import Beam, beam_search
+from antiphon.search.choose import FEW, likeliest
 
 
 def run(tools, oracle, memory, limits, beam, n_best=1, exponent=1.0):
@@ -26,20 +27,6 @@ def greedy(tools, oracle, memory, limit):
         word = max(allowed(tools), key=lambda word: logs[word])
         prefix, each = (*prefix, word), [*each, logs[word]]
     return prefix[1:], each
-
-
-def everything(tools, oracle, memory, limit):
-    """All answers there are: (words, summed log-probability)."""
-    open_ones, answers = [((tools.START,), 0.0)], []
-    for _ in range(limit):
-        continued = [
-            ((*prefix, word), total + oracle.logs(memory, prefix)[word])
-            for prefix, total in open_ones
-            for word in allowed(tools)
-        ]
-        answers += [one for one in continued if one[0][-1] == tools.END]
-        open_ones = [one for one in continued if one[0][-1] != tools.END]
-    return [(prefix[1:], total) for prefix, total in answers + open_ones]
 
 
 def plain_beam(tools, oracle, memory, limit, beam, n_best, exponent):
@@ -101,7 +88,7 @@ def test_a_wide_beam_is_exhaustive_search(tools, limit, exponent):
     oracle = tools.Oracle(tools.random_table(seed=limit))
     answers, _ = run(tools, oracle, [7, 8], [limit] * 2, beam=300, n_best=300, exponent=exponent)
     for memory, found in zip([7, 8], answers, strict=True):
-        there_are = everything(tools, oracle, memory, limit)
+        there_are = tools.everything(oracle, memory, limit)
         there_are.sort(key=lambda one: (one[0][-1] == tools.END, one[1] / len(one[0]) ** exponent), reverse=True)
         ended = [words for words, _ in there_are if words[-1] == tools.END]
         assert [spelt(tools, one) for one in found] == [words for words, _ in there_are]

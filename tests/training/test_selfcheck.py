@@ -52,9 +52,7 @@ def test_targets_shifted_by_one_are_caught(pipeline, store, monkeypatch):
 
 def test_a_search_that_goes_wrong_is_caught(pipeline, store, monkeypatch):
     real = Pipeline.write
-    monkeypatch.setattr(
-        Pipeline, "write", lambda self, sources, numbers, search: real(self, sources[::-1], numbers, search)
-    )
+    monkeypatch.setattr(Pipeline, "write", lambda self, asked, search: real(self, asked[::-1], search))
     assert not self_check(pipeline, store, 0.02).well
 
 

@@ -18,3 +18,8 @@ class Looks:
     encoder: list[Tensor] = field(default_factory=list)  # the source at itself
     decoder: list[Tensor] = field(default_factory=list)  # the target at what was read of it before
     cross: list[Tensor] = field(default_factory=list)  # the target at the source
+
+
+def aligning(layers: int) -> int:
+    """The layer whose cross-attention aligns best, counted from 0: of several the last but one (Garg et al., 2019)."""
+    return max(layers - 2, 0)

@@ -51,6 +51,14 @@ def read_inputs(file: Path | None) -> Iterator[str]:
         raise AntiphonError(f"{name}: cannot be read: {reason}.") from error
 
 
+def read_texts(file: Path) -> list[str]:
+    """The lines of a file that hold text; one without any is refused."""
+    texts = [line for line in read_inputs(file) if line.strip()]
+    if not texts:
+        raise AntiphonError(f"{file}: no line in it holds text. Give one text a line.")
+    return texts
+
+
 def _open(file: Path | None) -> BinaryIO:
     if file is None:
         return sys.stdin.buffer

@@ -87,6 +87,9 @@ def _takes(field: FieldInfo, address: str) -> str:
     if choices_of(field):
         return _any_of(choices_of(field))
     if get_origin(field.annotation) is list and not holds_paths(field):
+        items = item_of(field).annotation
+        if items is str or get_origin(items) is list:
+            return "a list of texts" if items is str else "a list of pairs of texts"
         longest = next((f"{rule.max_length} " for rule in field.metadata if hasattr(rule, "max_length")), "")
         return f"a list of {longest}numbers, each {limits_of(item_of(field))}"
     return ", ".join(words for words in (type_of(field), limits_of(field)) if words)

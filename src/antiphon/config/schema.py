@@ -591,6 +591,30 @@ class Search(Table):
     """Answers to give a line; at most `beam`."""
     length_exponent: Annotated[float, Field(ge=0.0, le=10.0)] = 1.0
     """score = log-probability / length ^ exponent; 0 prefers short answers, above 1 long ones."""
+    length_penalty: Literal["power", "gnmt"] = "power"
+    """What the exponent is of: the length, or (5 + length) / 6 (Wu et al., 2016)."""
+    coverage: Annotated[float, Field(ge=0.0)] = 0.0
+    """What an answer loses for leaving its source unread: x sum log min(attention, 1) (Wu et al., 2016); 0: nothing."""
+    groups: Size = 1
+    """Groups that the beam is divided into, each shy of the words of those before (Vijayakumar et al., 2018)."""
+    diversity: Annotated[float, Field(ge=0.0)] = 0.5
+    """What a word costs a group for each hypothesis of a group before it that has the same word there."""
+    no_repeat: Count = 0
+    """So many symbols are never said twice in the same order (Paulus et al., 2018); 0: they may be."""
+    max_repeats: Count = 0
+    """No symbols, however many, are said more often than this in a row; 0: they may be."""
+    prefix: str = ""
+    """What every answer begins with."""
+    contain: list[str] = []
+    """Phrases that every answer contains, each from the beginning of a word on."""
+    avoid: list[str] = []
+    """Texts that no answer contains, not even inside a word; with a space before and after it only as a word."""
+    glossary: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = []
+    """Pairs of terms: where the source holds the first, the answer contains the second."""
+    keep: list[str] = []
+    """Terms that the answer contains as they are, where the source holds them."""
+    answers: list[str] = []
+    """The only answers there are; of these the constraints above leave those that keep to them. None: any answer."""
     max_source: Size = 1024
     """Symbols in a source at the most; a longer one is refused."""
     max_length: Size = 512
@@ -605,13 +629,25 @@ class Search(Table):
     """Draw from the k likeliest symbols only; 0: all."""
     top_p: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     """Draw from the likeliest symbols that hold this much probability."""
+    min_p: Share = 0.0
+    """Draw from symbols at least this much as likely as the likeliest (Nguyen et al., 2025); 0: all."""
     seed: Count = 1
     """Line n is drawn with (seed, n): the same in any batch."""
 
     @model_validator(mode="after")
-    def enough_hypotheses(self) -> "Search":
+    def parts_fit(self) -> "Search":
         if not self.sample and self.n_best > self.beam:
             raise ValueError(f"n_best {self.n_best} is more than beam {self.beam} can give: raise beam")
+        if self.beam % self.groups:
+            raise ValueError(f"beam {self.beam} cannot be divided into {self.groups} groups of the same size")
+        demanding = next((key for key in ("contain", "glossary", "keep") if getattr(self, key)), None)
+        if self.groups > 1 and demanding and not self.answers:
+            raise ValueError(f"{demanding} needs the whole beam: leave groups at 1")
+        for key in ("groups", "coverage", "contain", "glossary", "keep"):
+            off: object = 1 if key == "groups" else 0.0 if key == "coverage" else []
+            needed = getattr(self, key) != off and not (key == demanding and self.answers)
+            if self.sample and needed:
+                raise ValueError(f"{key} is a matter of beam search, and sample = true draws answers: drop one of them")
         return self
 
 

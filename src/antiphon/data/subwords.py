@@ -61,7 +61,7 @@ class SubwordTokenizer:
         return [self.processor.id_to_piece(i) for i in range(self.size)]
 
     @cached_property
-    def spellings(self) -> list[bytes]:
+    def spelt(self) -> list[bytes]:
         """What each piece adds to the text, in UTF-8: a byte piece is a part of a letter."""
         return [b"" if i in SILENT else self._spell(i) for i in range(self.size)]
 
@@ -85,10 +85,14 @@ class SubwordTokenizer:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        spellings = self.spellings
-        text = b"".join([spellings[i] for i in ids]).decode(errors="replace")
+        spelt = self.spelt
+        text = b"".join([spelt[i] for i in ids]).decode(errors="replace")
         # Normalised, because a model can spell line breaks in bytes, and an answer is one line.
         return normalise(unescape(text.replace(WORD_START, " ")))
+
+    def spellings(self) -> list[bytes]:
+        spaced = (unescape(name.decode(errors="surrogateescape").replace(WORD_START, " ")) for name in self.spelt)
+        return [b" " if name.isspace() else name.encode(errors="surrogateescape") for name in spaced]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return [unescape(self.names[i]) for i in ids]
@@ -121,7 +125,7 @@ def open_subwords(proto: bytes, model: str) -> SubwordTokenizer:
     try:
         processor = tokenizer.processor
         special = (processor.pad_id(), processor.bos_id(), processor.eos_id(), processor.unk_id())
-        count = sum(processor.is_byte(i) for i in range(len(tokenizer.spellings)))
+        count = sum(processor.is_byte(i) for i in range(len(tokenizer.spelt)))
     except (RuntimeError, ValueError, OSError) as error:
         raise ValueError("not a sentencepiece model") from error
     if special != (PAD, START, END, UNKNOWN):

@@ -14,7 +14,7 @@ from antiphon.config.schema import Bytes, Characters, Subwords, Words
 from antiphon.data.subwords import learn_subwords, open_subwords
 from antiphon.data.text import normalise
 from antiphon.data.vocab import SILENT, SPECIAL, UNKNOWN, Vocabulary, most_frequent
-from antiphon.data.words import AMBIGUOUS, JOINER, WORD_START, Split, cut_words, join_words
+from antiphon.data.words import AMBIGUOUS, JOINER, WORD_START, Split, cut_words, join_words, spell_words
 from antiphon.errors import AntiphonError
 from antiphon.files import write_whole
 
@@ -37,6 +37,12 @@ class Tokenizer(Protocol):
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of the numbers, normalised and so one line; padding, start and end are silent, `<unk>` is shown."""
+
+    def spellings(self) -> list[bytes]:
+        """What each number adds to the text, in UTF-8, a space included where it begins a word; runs of spaces are one.
+
+        A word that the next one follows without a space ends in JOINS_NEXT.
+        """
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """One label a number, for pictures."""
@@ -73,6 +79,9 @@ class WordTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         return normalise(join_words(self.vocabulary.spoken(ids), self.split))
 
+    def spellings(self) -> list[bytes]:
+        return [b""] * UNKNOWN + spell_words((SPECIAL[UNKNOWN], *self.vocabulary.learnt), self.split)
+
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return self.vocabulary.symbols(ids)
 
@@ -108,6 +117,9 @@ class CharacterTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         return normalise("".join(self.vocabulary.spoken(ids)))
 
+    def spellings(self) -> list[bytes]:
+        return [b""] * UNKNOWN + [symbol.encode() for symbol in (SPECIAL[UNKNOWN], *self.vocabulary.learnt)]
+
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return [WORD_START if symbol == " " else symbol for symbol in self.vocabulary.symbols(ids)]
 
@@ -138,6 +150,10 @@ class ByteTokenizer:
         spoken = [i for i in ids if i not in SILENT]
         parts = [SPECIAL[i].encode() if i == UNKNOWN else bytes([i - len(SPECIAL)]) for i in spoken]
         return normalise(b"".join(parts).decode(errors="replace"))
+
+    def spellings(self) -> list[bytes]:
+        spelt = [bytes([byte]) for byte in range(256)]
+        return [b""] * UNKNOWN + [SPECIAL[UNKNOWN].encode(), *(b" " if byte.isspace() else byte for byte in spelt)]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return [SPECIAL[i] if i < len(SPECIAL) else _show_byte(i - len(SPECIAL)) for i in ids]

@@ -11,6 +11,7 @@ from antiphon.data.text import normalise
 Split = Literal["spaces", "punctuation"]
 WORD_START = "\u2581"  # sentencepiece writes a space like this
 JOINER = "\uffed"  # stands where a punctuation mark touches its neighbour
+JOINS_NEXT = 0xFF  # no byte of UTF-8: ends the spelling of a word that the next one follows without a space
 # A joiner in the user's own text is a mark, with up to two of ours around it: it could not be told from them.
 AMBIGUOUS = frozenset((JOINER, JOINER * 2, JOINER * 3))
 
@@ -49,6 +50,18 @@ def join_words(words: Iterable[str], split: Split) -> str:
     return text
 
 
+def spell_words(symbols: Iterable[str], split: Split) -> list[bytes]:
+    """What each word adds to a text: a space before it, unless it is joined to the word before."""
+    if split == "spaces":
+        return [f" {symbol}".encode() for symbol in symbols]
+    return [
+        ("" if symbol.startswith(JOINER) else " ").encode()
+        + symbol.strip(JOINER).encode()
+        + (bytes([JOINS_NEXT]) if symbol.endswith(JOINER) else b"")
+        for symbol in symbols
+    ]
+
+
 # What the names of their letters in Unicode begin with.
 _WITHOUT_SPACES = ("CJK UNIFIED", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
 
@@ -71,10 +84,12 @@ def gather(pieces: Sequence[str | None]) -> list[int]:
 def _begins(before: str | None, piece: str | None) -> bool:
     if before is None or piece is None or piece.startswith(WORD_START):
         return True
-    touching = (unicodedata.name(char, "") for char in (before[-1], piece[0]))
-    return not unicodedata.category(piece[0]).startswith("M") and any(
-        name.startswith(_WITHOUT_SPACES) for name in touching
-    )
+    return not unicodedata.category(piece[0]).startswith("M") and any(map(stands_alone, (before[-1], piece[0])))
+
+
+def stands_alone(letter: str) -> bool:
+    """Whether it belongs to a script that is written without spaces."""
+    return unicodedata.name(letter, "").startswith(_WITHOUT_SPACES)
 
 
 def _set_marks_apart(word: Sequence[str | None]) -> list[int]:

@@ -98,10 +98,12 @@ class Recurrent(nn.Module):
         x_BTE, context_BTM, state = run(inputs, state, None if looks is None else looks.cross)
         return self._read_out(x_BTE, context_BTM), state
 
-    def step(self, word_ND: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+    def step(
+        self, word_ND: Tensor, state: RecurrentState, look: list[Tensor] | None = None
+    ) -> tuple[Tensor, RecurrentState]:
         inputs = self.dropout(self._with_summary(word_ND.unsqueeze(1), state)).squeeze(1)
         gates_NG = self.cells[0].project(inputs)  # type: ignore[operator]
-        x_NE, context_NM, state = self._advance(gates_NG, state, [self.dropout] * len(self.cells), None)
+        x_NE, context_NM, state = self._advance(gates_NG, state, [self.dropout] * len(self.cells), look)
         return self._read_out(x_NE, context_NM), state
 
     def _advance(

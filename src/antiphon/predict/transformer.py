@@ -107,12 +107,15 @@ class Transformer(nn.Module):
         )
         return packing.unpack(x_PD), state
 
-    def step(self, word_ND: Tensor, state: TransformerState) -> tuple[Tensor, TransformerState]:
+    def step(
+        self, word_ND: Tensor, state: TransformerState, look: list[Tensor] | None = None
+    ) -> tuple[Tensor, TransformerState]:
         keyed, rows = state.keyed[0], len(word_ND)
         sentences = rows if keyed is None else len(keyed.mask_BS)
         # The K hypotheses of a sentence are K queries over its one memory.
         a_row_each, a_row_a_sentence = Packing(rows, 1, None, None), Packing(sentences, rows // sentences, None, None)
-        return self._through(word_ND, a_row_each, a_row_a_sentence, a_row_each.places(word_ND.device), state, None)
+        looks = None if look is None else Looks(cross=look)
+        return self._through(word_ND, a_row_each, a_row_a_sentence, a_row_each.places(word_ND.device), state, looks)
 
     def _through(
         self,

@@ -52,6 +52,7 @@ class Record:
         for parent, (total, logs_W, words_W) in enumerate(rows):
             for log, word in zip(logs_W, words_W, strict=True):
                 if total + log > IMPOSSIBLE and (parent, word) not in known:
+                    known.add((parent, word))
                     step.append(Weighed(parent, word, log, total + log, None))
         self.steps.append(step)
 

@@ -16,9 +16,12 @@ from antiphon.search.step import Hypothesis, State
 IMPOSSIBLE = float("-inf")
 
 
-def length_penalty(length: int, exponent: float) -> float:
-    """What a log-probability is divided by; without it every further word would speak against an answer."""
-    return math.pow(length, exponent)
+def length_penalty(length: int, exponent: float, gnmt: bool = False) -> float:
+    """What a log-probability is divided by; without it every further word would speak against an answer.
+
+    A power of the length, or of (5 + length) / 6, which counts less in short answers (Wu et al., 2016).
+    """
+    return math.pow((5 + length) / 6 if gnmt else length, exponent)
 
 
 def forbid(log_probabilities_NV: Tensor, forbidden: Sequence[int]) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from antiphon.search.rules import IMPOSSIBLE, Last, Trail, dead_end, follow, forbid, refuse_nan
 from antiphon.search.step import Hypothesis, State, Stepper
+from antiphon.search.words import Held, Rule
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Sampling:
     temperature: float
     top_k: int  # of the k likeliest words only; 0: of all
     top_p: float  # of the likeliest words that hold this much probability; 1: of all
+    min_p: float = 0.0  # of words at least this much as likely as the likeliest; 0: of all
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ def sample(
     end: int,
     forbidden: Sequence[int],
     n: int = 1,
+    rules: Sequence[Rule] = (),
 ) -> list[list[Hypothesis]]:
     """For every sentence n answers in the order of drawing, with the model's own log-probability as their score."""
     size, step = len(limits), 0
@@ -52,11 +55,12 @@ def sample(
     still, words_N = _everyone(size, n), torch.full((size * n,), start)
     rows_BK = still.sentences_B.unsqueeze(1).expand(size, n)
     state = follow(state, rows_BK, still.sentences_B, sentences=size, hypotheses=1)
+    held = Held(rules, rows_BK.flatten().tolist())
     trail, found = Trail(), [dict[int, Last]() for _ in limits]
     while len(still.sentences_B):
         step += 1
         log_probabilities_NV, state = stepper.step(words_N, state)
-        log_probabilities_NV = forbid(log_probabilities_NV.double().cpu(), forbidden)
+        log_probabilities_NV = held.hold(forbid(log_probabilities_NV.double().cpu(), forbidden))
         _refuse_the_impossible(log_probabilities_NV, still, step)
         chances_BK = _uniform(hashed_B[still.sentences_B.numpy()], still.draws_BK, step)
         words_BK = draw_words(_weights(log_probabilities_NV, options), chances_BK).masked_fill(still.done_BK, end)
@@ -64,7 +68,8 @@ def sample(
         trail.add(still.sentences_B, still.parents_BK, words_BK, each_BK)
         limit_B1 = limits_B[still.sentences_B].unsqueeze(1) <= step
         still = _set_aside(still, words_BK == end, limit_B1, each_BK, found, step)
-        still, state, words_N = _close_ranks(still, state, words_BK)
+        still, state, words_N, rows_N = _close_ranks(still, state, words_BK)
+        held.follow(rows_N, words_N)
     return trail.spell([[answers[draw] for draw in range(n)] for answers in found])
 
 
@@ -86,6 +91,9 @@ def _refuse_the_impossible(log_probabilities_NV: Tensor, still: _Open, step: int
 def _weights(log_probabilities_NV: Tensor, options: Sampling) -> Tensor:
     """What each word's share of the draw is; words that may not be drawn have none."""
     weights_NV = (log_probabilities_NV / options.temperature).softmax(1)
+    if options.min_p:
+        least_N1 = weights_NV.amax(1, keepdim=True) * options.min_p
+        weights_NV = weights_NV.masked_fill(weights_NV < least_N1, 0.0)
     if not options.top_k and options.top_p == 1.0:
         return weights_NV
     words = weights_NV.shape[1]
@@ -120,15 +128,19 @@ def _set_aside(
     return _Open(still.sentences_B, still.draws_BK, still.parents_BK, totals_BK, still.done_BK | over_BK)
 
 
-def _close_ranks(still: _Open, state: State, words_BJ: Tensor) -> tuple[_Open, State, Tensor]:
-    """Draws that are done leave: a sentence without open ones whole, the others as far as all keep equally many."""
+def _close_ranks(still: _Open, state: State, words_BJ: Tensor) -> tuple[_Open, State, Tensor, Tensor]:
+    """Draws that are done leave: a sentence without open ones whole, the others as far as all keep equally many.
+
+    What goes on: its last words, and the rows in which it stood.
+    """
     sentences, draws = still.done_BK.shape
     kept_B = (~still.done_BK).any(1).nonzero().flatten()
     done_BJ = still.done_BK[kept_B]
     width = int((~done_BJ).sum(1).max()) if len(kept_B) else 0
     order_BK = done_BJ.int().argsort(dim=1, stable=True)[:, :width]
+    rows_BK = kept_B.unsqueeze(1) * draws + order_BK
     if len(kept_B):
-        state = follow(state, kept_B.unsqueeze(1) * draws + order_BK, kept_B, sentences, draws)
+        state = follow(state, rows_BK, kept_B, sentences, draws)
     still = _Open(
         sentences_B=still.sentences_B[kept_B],
         draws_BK=still.draws_BK[kept_B].gather(1, order_BK),
@@ -136,7 +148,7 @@ def _close_ranks(still: _Open, state: State, words_BJ: Tensor) -> tuple[_Open, S
         totals_BK=still.totals_BK[kept_B].gather(1, order_BK),
         done_BK=done_BJ.gather(1, order_BK),
     )
-    return still, state, words_BJ[kept_B].gather(1, order_BK).flatten()
+    return still, state, words_BJ[kept_B].gather(1, order_BK).flatten(), rows_BK.flatten()
 
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -1,6 +1,7 @@
 """The contract between search and whatever proposes the next word. Search knows nothing else of a model.
 
 B sentences · K hypotheses a sentence · N rows = B x K, hypothesis k of sentence b in row b x K + k · V words
+S source places
 """
 
 from dataclasses import dataclass
@@ -24,10 +25,11 @@ class State(Protocol):
 class Stepper(Protocol):
     """Anything that says how likely each word comes next."""
 
-    def step(self, words_N: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self, words_N: Tensor, state: State, look: list[Tensor] | None = None) -> tuple[Tensor, State]:
         """Take the last word of every row; give log-probabilities N x V of the next and the state after it.
 
-        N is a multiple of the number of sentences B that the state holds: K = N / B.
+        N is a multiple of the number of sentences B that the state holds: K = N / B. On demand a model with attention
+        adds to `look` how much each row looked at each source place, N x S; one without adds nothing.
         """
         ...
 
@@ -38,6 +40,6 @@ class Hypothesis:
 
     symbols: tuple[int, ...]
     log_probability: float  # of all symbols, the end included
-    score: float  # log_probability / length ^ exponent, the end counted
+    score: float  # log_probability / length ^ exponent, the end counted; or as the search was told to score
     log_probabilities: tuple[float, ...]  # one a symbol, and one for the end where there is one
     ended: bool  # False where the length limit cut it

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from antiphon.attend.looks import aligning
 from antiphon.data.tokenize import Tokenizer
 from antiphon.errors import AntiphonError
 from antiphon.pipeline import Looked, Pipeline
@@ -40,8 +41,8 @@ class Heads:
 
     @property
     def aligned(self) -> int:
-        """The layer that aligns best, counted from 1: of several the last but one (Garg et al., 2019)."""
-        return max(len(self.weights_LHTS) - 1, 1)
+        """The layer that aligns best, counted from 1."""
+        return aligning(len(self.weights_LHTS)) + 1
 
     def weights(self, layer: int, head: int | None) -> Floats:
         """Of one head, or the mean of its layer; both are counted from 1."""

@@ -1,0 +1,117 @@
+"""A model with its tokenisers, and how likely it finds texts that are given.
+
+P real target places, C of them at a time · E output · V words
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from antiphon.config.schema import Run, TransformerStack, seats
+from antiphon.data.batch import Batch, load_batch, plan_in_order
+from antiphon.data.running import BREAK, RunningText, load_windows, plan_counting
+from antiphon.data.store import PairStore
+from antiphon.data.tokenize import Tokenizer
+from antiphon.data.vocab import END, START
+from antiphon.errors import AntiphonError
+from antiphon.models import LanguageModel, Model
+
+_NEVER = -1  # the end of an answer that has none
+
+
+class Reader:
+    """From text to what the model reads, from what it writes to text, and the probabilities of texts in between."""
+
+    def __init__(self, model: Model, source: Tokenizer, target: Tokenizer, run: Run) -> None:
+        self.model, self.source, self.target, self.run = model, source, target, run
+        self.completes = isinstance(model, LanguageModel)  # then a text is a prompt, and its answer goes on from it
+        self.start, self.end = (BREAK, _NEVER) if run.rows == "running" else (START, END)
+
+    def encode(self, text: str) -> list[int]:
+        """What the model reads of a text; the lines of a running text are parted by breaks."""
+        if self.run.rows != "running":
+            return self.source.encode(text)
+        lines = [[BREAK, *self.target.encode(line)] for line in text.split("\n")]
+        return [symbol for line in lines for symbol in line][1:]
+
+    def spell(self, symbols: Sequence[int]) -> str:
+        """The text of what the model wrote."""
+        if self.run.rows != "running":
+            return self.target.decode(symbols)
+        lines: list[list[int]] = [[]]
+        for symbol in symbols:
+            if symbol == BREAK:
+                lines.append([])
+            else:
+                lines[-1].append(symbol)
+        return "\n".join(map(self.target.decode, lines))
+
+    def losses(self, store: PairStore, batch_tokens: int = 4096) -> Iterator[tuple[float, int, int]]:
+        """Per batch the summed -log P(target | source), its symbols, and those guessed right, true words given."""
+        for batch, counted_P in self._judged(store, batch_tokens):
+            each_P, right_P = self._foretold(batch, counted_P)
+            yield -each_P.sum().item(), len(each_P), int(right_P.sum())
+
+    def _foretold(self, batch: Batch, counted_P: Tensor) -> tuple[Tensor, Tensor]:
+        """At every place that counts, the log-probability of the true word, and whether it was the likeliest."""
+        self.model.eval()
+        with torch.inference_mode():
+            states_PE, words_P = self.model(batch)[counted_P], batch.target_out_BT[batch.target_mask_BT][counted_P]
+            each, right = [], []
+            # In slices, because the logits of a whole batch can be larger than the rest of the model.
+            for out_CE, words_C in zip(states_PE.split(512), words_P.split(512), strict=True):
+                log_probs_CV = self.model.head(out_CE).log_softmax(dim=-1)
+                each.append(log_probs_CV.gather(1, words_C.unsqueeze(1)).squeeze(1).double())
+                right.append(log_probs_CV.argmax(1) == words_C)
+        return torch.cat(each), torch.cat(right)
+
+    def score(self, pairs: Sequence[tuple[str, str]], batch_tokens: int = 4096) -> list[float]:
+        """log P(target | source) of each pair, its end included; every text begins anew, a running one's lines too."""
+        store = PairStore.of((self.source.encode(s) if s else [], self.target.encode(t)) for s, t in pairs)
+        self._refuse_too_long_targets(store)
+        totals = [0.0] * len(pairs)
+        for indices in plan_in_order(store.lengths, batch_tokens):
+            batch = self.begun(load_batch(store, indices))
+            each_P, _ = self._foretold(batch, _all(batch))
+            for number, row in zip(indices.tolist(), each_P.split(batch.target_mask_BT.sum(1).tolist()), strict=True):
+                totals[number] = row.sum().item()
+        return totals
+
+    def begun(self, batch: Batch) -> Batch:
+        """The batch with this model's own first word."""
+        return replace(batch, target_in_BT=batch.target_in_BT.index_fill(1, torch.tensor([0]), self.start))
+
+    def _judged(self, store: PairStore, batch_tokens: int) -> Iterator[tuple[Batch, Tensor]]:
+        """Batches, and which of their real places count: each symbol of the store once."""
+        if self.run.rows == "running":
+            text, recurrent = RunningText(store), not isinstance(self.run.model.decoder, TransformerStack)
+            for windows in plan_counting(len(text), self.run.data.window, batch_tokens, recurrent):
+                yield load_windows(text, windows)
+            return
+        self._refuse_too_long_targets(store)
+        for indices in plan_in_order(store.lengths, batch_tokens):
+            batch = load_batch(store, indices)
+            yield batch, _all(batch)
+
+    def places(self, half: str) -> int | None:
+        """How many symbols this half of the model can read at the most; None where there is no end."""
+        choice = self.run.model.halves[half]
+        if self.run.rows == "running" and isinstance(choice, TransformerStack):
+            return self.run.data.window  # it knows no farther places, whatever their kind
+        return seats(choice)
+
+    def _refuse_too_long_targets(self, store: PairStore) -> None:
+        seated, number = self.places("decoder"), int(store.lengths[:, 1].argmax())
+        length = int(store.lengths[number, 1])
+        if seated is not None and length >= seated:
+            raise AntiphonError(
+                f"pair {number + 1}: its target has {length:,} symbols, and this model writes at most {seated - 1:,}. "
+                "Leave it out, or shorten it."
+            )
+
+
+def _all(batch: Batch) -> Tensor:
+    """Every real place of a batch counts."""
+    return torch.ones(batch.target_tokens, dtype=torch.bool)

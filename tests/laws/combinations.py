@@ -86,6 +86,16 @@ def fit(encoder: Choices, decoder: Choices, tie: str) -> schema.Seq2Seq | None:
         return None
 
 
+def writing(decoder: Choices, tie: str) -> schema.LanguageModel | None:
+    """The language model of these choices, its widths made to fit."""
+    decoder = dict(decoder)
+    if decoder.get("residual"):
+        decoder["widths"] = []
+    if tie != "none" and "embedding" in decoder:
+        decoder["embedding"] = decoder["width"]
+    return schema.LanguageModel.model_validate({"decoder": decoder, "tie": tie})
+
+
 def every_half() -> list[schema.Seq2Seq]:
     """Every encoder and every decoder there is, each in at least one model: they meet in the memory only."""
     draw = random.Random(1)
@@ -115,23 +125,28 @@ def a_decoder(draw: random.Random) -> Choices:
     return drawn(draw.choice(DECODERS), draw)
 
 
-def covering() -> list[schema.Seq2Seq]:
+def covering(
+    drawn_parts: Callable[[random.Random], tuple[Any, ...]], fitting: Callable[..., schema.Model | None]
+) -> list[Any]:
     """A sample in which every pair of choices stands together, but for those that a thousand tries never brought."""
     draw, covered, chosen, tries = random.Random(1), set(), [], 0
     while tries < 1000:
-        parts = [(an_encoder(draw), a_decoder(draw), draw.choice(TIES)) for _ in range(50)]
-        news = sorted(((len(_pairs(*part) - covered), n) for n, part in enumerate(parts)), reverse=True)
-        found = ((fit(*parts[n]), parts[n]) for count, n in news if count)
+        parts = [drawn_parts(draw) for _ in range(50)]
+        news = sorted(((len(_pairs(part) - covered), n) for n, part in enumerate(parts)), reverse=True)
+        found = ((fitting(*parts[n]), parts[n]) for count, n in news if count)
         model, part = next(((model, part) for model, part in found if model), (None, None))
         tries = 0 if model else tries + len(parts)
         if model and part:
             chosen.append(model)
-            covered |= _pairs(*part)
+            covered |= _pairs(part)
     return chosen
 
 
-def _pairs(encoder: Choices, decoder: Choices, tie: str) -> set[tuple[tuple[str, Any], tuple[str, Any]]]:
-    return set(itertools.combinations([*_features(encoder, "e."), *_features(decoder, "d."), ("tie", tie)], 2))
+def _pairs(parts: tuple[Any, ...]) -> set[tuple[tuple[str, Any], tuple[str, Any]]]:
+    """Of the choices of all halves, and of the word that ties them."""
+    *halves, tie = parts
+    features = [feature for n, half in enumerate(halves) for feature in _features(half, f"{n}.")]
+    return set(itertools.combinations([*features, ("tie", tie)], 2))
 
 
 def _features(values: Choices, address: str) -> list[tuple[str, Any]]:
@@ -146,11 +161,14 @@ def _features(values: Choices, address: str) -> list[tuple[str, Any]]:
     return found
 
 
-def name(model: schema.Seq2Seq) -> str:
+def name(model: schema.Model) -> str:
     return "-".join(str(value) for _, value in _features(model.model_dump(), ""))
 
 
 ENCODERS = tables_of(schema.Seq2Seq.model_fields["encoder"])
 DECODERS = tables_of(schema.Seq2Seq.model_fields["decoder"])
 TIES = choices_of(schema.Seq2Seq.model_fields["tie"])
-COVERING = covering()
+COVERING = covering(lambda draw: (an_encoder(draw), a_decoder(draw), draw.choice(TIES)), fit)
+WRITERS = tables_of(schema.LanguageModel.model_fields["decoder"])
+WRITING_TIES = choices_of(schema.LanguageModel.model_fields["tie"])
+WRITING = covering(lambda draw: (drawn(draw.choice(WRITERS), draw), draw.choice(WRITING_TIES)), writing)

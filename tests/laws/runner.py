@@ -29,6 +29,13 @@ TRANSFORMER = (
     "model.decoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,attention_dropout=0.1,"
     "layer_drop=0.4}",
 )  # fmt: skip
+# A state that is carried from window to window, and windows drawn anywhere; accumulation cuts across both.
+RUNNING = (
+    *COMMON, "train.batch_tokens=60", "model.kind=language_model", "data.window=6", "train.accumulate=2",
+    "data.target.tokenizer={kind=words}", "search.sample=true", "train.word_dropout=0.1", "train.r_drop=1.0",
+)  # fmt: skip
+RUNNING_RECURRENT = (*RUNNING, "model.decoder={kind=recurrent,width=7,embedding=5,layers=2,dropout=0.2}")
+RUNNING_TRANSFORMER = (*RUNNING, "model.decoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9}")
 WORDS = ("data.source.tokenizer={kind=words}", "data.target.tokenizer={kind=words}")
 # All that could make a resumed run differ: dropout of symbols, accumulation, a moving average, an average of the
 # best, words of the model's own, noise, two passes.
@@ -50,6 +57,14 @@ def write_pairs(path: Path, count: int = 200, seed: int = 1) -> Path:
         chosen = draw.choices(list(words), k=draw.randint(1, 6))
         lines.add(f"{' '.join(chosen)}\t{' '.join(words[word] for word in reversed(chosen))}\n")
     path.write_text("".join(sorted(lines)), encoding="utf-8")
+    return path
+
+
+def write_text(path: Path, lines: int = 120, seed: int = 1) -> Path:
+    """A running text with blank lines in it."""
+    draw = random.Random(seed)
+    words = ["one", "two", "three", "four", "five", "six"]
+    path.write_text("".join(" ".join(draw.choices(words, k=draw.randint(0, 6))) + "\n" for _ in range(lines)), "utf-8")
     return path
 
 

@@ -8,7 +8,7 @@ from antiphon.data.vocab import END, PAD, START
 from antiphon.layers.quantized import Int8Linear
 from antiphon.predict.quantize import quantize
 from antiphon.search.beam import Beam, beam_search
-from tests.laws.combinations import COVERING, name
+from tests.laws.combinations import COVERING, WRITING, name
 from tests.laws.test_models import SOURCES, TARGETS, a_model, log_probs
 
 CLOSE = {"atol": 2e-3, "rtol": 2e-3}  # 16 bits of an input are fewer than float32 has
@@ -21,7 +21,7 @@ def answers(model, sources):
         return beam_search(model, state, [6] * len(sources), Beam(3, 1, 1.0), START, END, [PAD, START])
 
 
-@pytest.mark.parametrize("choice", COVERING, ids=name)
+@pytest.mark.parametrize("choice", [*COVERING, *WRITING[::4]], ids=name)
 def test_the_laws_hold_with_8_bit_weights(choice):
     model, plain = a_model(choice), a_model(choice)
     quantize(model, smallest=2)

@@ -1,6 +1,7 @@
 """The laws of a model: padding is never read, batches change nothing, step = all at once, no peeking, rows picked."""
 
 import math
+from dataclasses import replace
 from itertools import product
 from typing import get_args
 
@@ -13,29 +14,29 @@ from antiphon.config import schema
 from antiphon.data.batch import Batch, make_batch
 from antiphon.data.vocab import END, PAD, START
 from antiphon.encode.transformer import Transformer as EncoderStack
-from antiphon.models import Seq2Seq
+from antiphon.models import LanguageModel, Model
 from antiphon.predict.transformer import Transformer as DecoderStack
 from antiphon.search.beam import Beam, beam_search
-from tests.laws.combinations import COVERING, DECODERS, ENCODERS, VOCABULARY, every_half, name
+from tests.laws.combinations import COVERING, DECODERS, ENCODERS, VOCABULARY, WRITING, every_half, name
 
 SOURCES = [[4, 5, 6, 7, 8], [9, 4], [10, 7, 5]]
 TARGETS = [[5, 6, 4], [7], [8, 9, 10, 4]]
 CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 
 
-def a_model(choice: schema.Seq2Seq) -> Seq2Seq:
+def a_model(choice: schema.Model) -> Model:
     torch.manual_seed(1)
     return build_model(choice, VOCABULARY, VOCABULARY).eval()
 
 
-def log_probs(model: Seq2Seq, batch: Batch) -> list[torch.Tensor]:
+def log_probs(model: Model, batch: Batch) -> list[torch.Tensor]:
     """What the model says at each place of each row, T x V a row."""
     with torch.no_grad():
         out_PV = model.head(model(batch)).log_softmax(dim=-1)
     return list(out_PV.split(batch.target_mask_BT.sum(1).tolist()))
 
 
-def padding_is_never_read(model: Seq2Seq) -> None:
+def padding_is_never_read(model: Model) -> None:
     batch = make_batch(SOURCES, TARGETS)
     garbage = Batch(
         batch.source_BS.masked_fill(~batch.mask_BS, 9), batch.mask_BS,
@@ -45,14 +46,14 @@ def padding_is_never_read(model: Seq2Seq) -> None:
         assert torch.equal(clean, dirty)
 
 
-def batches_change_nothing(model: Seq2Seq) -> None:
+def batches_change_nothing(model: Model) -> None:
     together = log_probs(model, make_batch(SOURCES, TARGETS))
     for source, target, among in zip(SOURCES, TARGETS, together, strict=True):
         (alone,) = log_probs(model, make_batch([source], [target]))
         torch.testing.assert_close(alone, among, **CLOSE)
 
 
-def step_is_all_at_once(model: Seq2Seq) -> None:
+def step_is_all_at_once(model: Model) -> None:
     batch = make_batch(SOURCES, TARGETS)
     with torch.no_grad():
         state, steps = model.start(batch.source_BS, batch.mask_BS), []
@@ -64,7 +65,7 @@ def step_is_all_at_once(model: Seq2Seq) -> None:
         torch.testing.assert_close(stepped_BTV[row, : len(whole_TV)], whole_TV, **CLOSE)
 
 
-def nothing_is_seen_ahead(model: Seq2Seq) -> None:
+def nothing_is_seen_ahead(model: Model) -> None:
     one, other = ([[5, 6, 4, 7]], [[5, 6, 9, 10]])
     (first_TV,) = log_probs(model, make_batch(SOURCES[:1], one))
     (second_TV,) = log_probs(model, make_batch(SOURCES[:1], other))
@@ -73,7 +74,7 @@ def nothing_is_seen_ahead(model: Seq2Seq) -> None:
     assert not torch.allclose(first_TV[3], second_TV[3], atol=1e-6)
 
 
-def rows_can_be_selected(model: Seq2Seq) -> None:
+def rows_can_be_selected(model: Model) -> None:
     """Two hypotheses a sentence; then the second of them for the last two sentences, the first sentence gone."""
     batch = make_batch(SOURCES, TARGETS)
     with torch.no_grad():
@@ -87,7 +88,7 @@ def rows_can_be_selected(model: Seq2Seq) -> None:
         torch.testing.assert_close(picked_NV[row], whole_TV[2], **CLOSE)
 
 
-def looks_sum_to_one(model: Seq2Seq) -> None:
+def looks_sum_to_one(model: Model) -> None:
     """In every attention of every layer: all of it is given away, to padding and to the future exactly nothing."""
     batch, looks = make_batch(SOURCES, TARGETS), Looks()
     with torch.no_grad():
@@ -106,14 +107,16 @@ def looks_sum_to_one(model: Seq2Seq) -> None:
             torch.testing.assert_close(weights_BHTS.sum(-1), torch.ones(weights_BHTS.shape[:-1]))
             real = asking[:, None, :, None].expand_as(weights_BHTS)
             assert not weights_BHTS[real & ~open_to.expand_as(weights_BHTS)].any()
-    encoder, decoder = model.encoder, model.decoder
+    encoder, decoder = getattr(model, "encoder", None), model.decoder
     assert len(looks.encoder) == (len(encoder.layers) if isinstance(encoder, EncoderStack) else 0)
     assert len(looks.decoder) == (len(decoder.layers) if isinstance(decoder, DecoderStack) else 0)
     single = int(getattr(decoder, "attention", None) is not None)
-    assert len(looks.cross) == (len(decoder.layers) if isinstance(decoder, DecoderStack) else single)
+    if isinstance(model, LanguageModel):
+        single = 0
+    assert len(looks.cross) == (len(decoder.layers) if encoder and isinstance(decoder, DecoderStack) else single)
 
 
-def steps_look_where_all_at_once_look(model: Seq2Seq) -> None:
+def steps_look_where_all_at_once_look(model: Model) -> None:
     batch, looks, state_looks = make_batch(SOURCES, TARGETS), Looks(), []
     with torch.no_grad():
         model(batch, looks)
@@ -128,7 +131,7 @@ def steps_look_where_all_at_once_look(model: Seq2Seq) -> None:
     torch.testing.assert_close(stepped_BTS[real], whole_BTS[real], **CLOSE)
 
 
-def everything_learns(model: Seq2Seq) -> None:
+def everything_learns(model: Model) -> None:
     torch.manual_seed(2)
     model.train()(make_batch(SOURCES, TARGETS)).square().sum().backward()
     model.eval()
@@ -136,7 +139,7 @@ def everything_learns(model: Seq2Seq) -> None:
     assert idle in ([], ["head.weight_VE"]), f"no gradient reaches {idle}"
 
 
-def beam_one_is_greedy(model: Seq2Seq) -> None:
+def beam_one_is_greedy(model: Model) -> None:
     batch = make_batch(SOURCES, TARGETS)
     with torch.no_grad():
         found = beam_search(
@@ -153,7 +156,7 @@ def beam_one_is_greedy(model: Seq2Seq) -> None:
             assert list(answer.symbols) == [word for word in words if word != END]
 
 
-def wide_beam_is_exhaustive(model: Seq2Seq) -> None:
+def wide_beam_is_exhaustive(model: Model) -> None:
     """All answers of at most two words out of three, by hand; and the same by a beam that can hold them all."""
     words, limit = [4, 5, 6], 3
     forbidden = [word for word in range(VOCABULARY) if word not in (*words, END)]
@@ -185,6 +188,42 @@ def test_laws_hold_for_every_pair_of_choices(choice):
         law(model)
 
 
+def prompts_are_read_at_once(model: LanguageModel) -> None:
+    """After a prompt the model says what it says when it is given the words one by one, whatever the search begins with."""
+    prompts = torch.tensor([[START, 4, 5, 6], [START, 9, 4, 10]])
+    batch = make_batch([[], []], [[4, 5, 6], [9, 4, 10]])
+    with torch.no_grad():
+        state = model.after(prompts).select(torch.tensor([1, 0, 1])).keep(torch.tensor([0, 1]))
+        said_NV, _ = model.step(torch.tensor([PAD] * 3), state)
+        alone_NV, _ = model.step(torch.tensor([PAD]), model.after(prompts[:1, :1]))
+    first_TV, second_TV = log_probs(model, batch)
+    torch.testing.assert_close(said_NV, torch.stack([second_TV[3], first_TV[3], second_TV[3]]), **CLOSE)
+    torch.testing.assert_close(alone_NV[0], first_TV[0], **CLOSE)
+
+
+def windows_go_on(model: LanguageModel) -> None:
+    """Two windows of a text, the second from where the first was left, give what the whole text gives."""
+    whole = make_batch([[], []], [[4, 5, 6, 7, 8], [9, 4, 5, 10, 7]])
+    read, written, real = whole.target_in_BT, whole.target_out_BT, whole.target_mask_BT
+    left, right = (replace(whole, target_in_BT=read[:, cut], target_out_BT=written[:, cut], target_mask_BT=real[:, cut])
+                   for cut in (slice(0, 4), slice(4, 6)))  # fmt: skip
+    with torch.no_grad():
+        first_PE, state = model.go_on(left, ())
+        second_PE, _ = model.go_on(right, state.cells)
+        whole_BTE = model(whole).unflatten(0, (2, 6))
+    torch.testing.assert_close(first_PE.unflatten(0, (2, 4)), whole_BTE[:, :4], **CLOSE)
+    torch.testing.assert_close(second_PE.unflatten(0, (2, 2)), whole_BTE[:, 4:], **CLOSE)
+
+
+@pytest.mark.parametrize("choice", WRITING, ids=name)
+def test_laws_hold_for_every_pair_of_choices_of_a_language_model(choice):
+    model = a_model(choice)
+    for law in (*LAWS, prompts_are_read_at_once):
+        law(model)
+    if choice.decoder.kind == "recurrent":
+        windows_go_on(model)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(16))
 def test_laws_hold_for_every_encoder_and_every_decoder(part):
@@ -199,6 +238,8 @@ def test_laws_hold_for_every_encoder_and_every_decoder(part):
 
 def test_the_sample_covers_what_it_claims():
     assert 50 < len(COVERING) < 200
+    assert 20 < len(WRITING) < 100
+    assert {model.decoder.kind for model in WRITING} == {"recurrent", "transformer"}
     assert len(every_half()) > 0.95 * (len(ENCODERS) + len(DECODERS))
     kinds = {(model.encoder.kind, model.decoder.kind) for model in COVERING}
     assert kinds == set(product(("recurrent", "transformer"), repeat=2))

@@ -3,13 +3,23 @@
 import hashlib
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from antiphon.store import CHECKPOINTS, LOG, REPORT, WEIGHTS, read_tensors
 from antiphon.training.log import read_log
-from tests.laws.runner import EVERYTHING, RECURRENT, TRANSFORMER, sittings, write_pairs
+from tests.laws.runner import (
+    EVERYTHING,
+    RECURRENT,
+    RUNNING_RECURRENT,
+    RUNNING_TRANSFORMER,
+    TRANSFORMER,
+    sittings,
+    write_pairs,
+    write_text,
+)
 
 INSIDE_A_WRITE = ("write", "fsync", "replace")
 
@@ -33,9 +43,11 @@ def digest(folder: Path) -> dict[str, object]:
     }
 
 
-def run(place: Path, sets: tuple[str, ...], stories: dict[str, list[dict]]) -> dict[str, list[dict]]:
+def run(
+    place: Path, sets: tuple[str, ...], stories: dict[str, list[dict]], write: Callable[[Path], Path] = write_pairs
+) -> dict[str, list[dict]]:
     """Each story is a run folder of that name, with a sitting a plan; all of them in one process and its forks."""
-    pairs = str(write_pairs(place / "pairs.tsv"))
+    pairs = str(write(place / "pairs.tsv"))
     asked = [(name, plan) for name, plans in stories.items() for plan in plans]
     ends = sittings([{"pairs": pairs, "out": str(place / name), "sets": sets, **plan} for name, plan in asked])
     found: dict[str, list[dict]] = {name: [] for name in stories}
@@ -114,6 +126,23 @@ def test_a_full_disk_loses_nothing(place, ends, story, file, reason, before):
         "What was there before is whole: make room or choose another --out, and run the same command again.\n"
     )
     assert f"Going on from step {before} in" in second["said"]
+
+
+@pytest.mark.parametrize("sets", [RUNNING_RECURRENT, RUNNING_TRANSFORMER], ids=["carried state", "windows anywhere"])
+def test_a_running_text_is_read_on_where_it_was_left(tmp_path, sets):
+    """Among all else the state is carried over a stop, in the midst of an epoch and of its windows."""
+    stories = {
+        "straight": [{}],
+        "stopped": [{"at": "step", "n": 3, "do": "SIGTERM"}, {"at": "step", "n": 6}, {"at": "step", "n": 4}, {}],
+    }
+    ends = run(tmp_path, sets, stories, write_text)
+    assert [end["code"] for end in ends["stopped"]] == [143, -9, -9, 0], ends["stopped"][-1]["said"]
+    assert digest(tmp_path / "stopped") == digest(tmp_path / "straight")
+    tensors, facts = read_tensors(max((tmp_path / "straight" / CHECKPOINTS).glob("step-*.safetensors")))
+    assert json.loads(facts["progress"])["epoch"] >= 1
+    carried = sorted(name for name in tensors if name.startswith("carried."))
+    recurrent = ["carried.000.0", "carried.000.1", "carried.001.0", "carried.001.1"]
+    assert carried == (recurrent if sets is RUNNING_RECURRENT else [])
 
 
 def plan_kills(draw: random.Random) -> list[dict]:

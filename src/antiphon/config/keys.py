@@ -1,6 +1,7 @@
 """The schema as a tree of keys: which tables there are, at which addresses, and what a key may hold."""
 
 from collections.abc import Iterator
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -48,6 +49,7 @@ def all_tables(table: type[Table] = Run, address: str = "") -> Iterator[tuple[st
             yield from all_tables(inner, join(address, name))
 
 
+@cache
 def models_with(table: type[Table]) -> list[str]:
     """The kinds of model in which this table may stand."""
     kinds = {kind_of(model): model for model in tables_of(Run.model_fields["model"])}

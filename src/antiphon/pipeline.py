@@ -16,7 +16,8 @@ from torch.nn.utils.parametrize import cached
 from antiphon.attend.looks import Looks
 from antiphon.config.schema import Run, Search, TransformerStack, seats
 from antiphon.data.batch import Batch, Indices, load_batch, make_batch, make_sources, plan_in_order
-from antiphon.data.running import BREAK, RunningText, load_windows, plan_counting
+from antiphon.data.rows import NOUNS
+from antiphon.data.running import BREAK, RunningText, encode_lines, load_windows, plan_counting, spell_lines
 from antiphon.data.store import PairStore
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import Tokenizer
@@ -67,22 +68,11 @@ class Pipeline:
 
     def encode(self, text: str) -> list[int]:
         """What the model reads of a text; the lines of a running text are parted by breaks."""
-        if self.run.rows != "running":
-            return self.source.encode(text)
-        lines = [[BREAK, *self.target.encode(line)] for line in text.split("\n")]
-        return [symbol for line in lines for symbol in line][1:]
+        return encode_lines(self.target, text) if self.run.rows == "running" else self.source.encode(text)
 
     def spell(self, symbols: Sequence[int]) -> str:
         """The text of what the model wrote."""
-        if self.run.rows != "running":
-            return self.target.decode(symbols)
-        lines: list[list[int]] = [[]]
-        for symbol in symbols:
-            if symbol == BREAK:
-                lines.append([])
-            else:
-                lines[-1].append(symbol)
-        return "\n".join(map(self.target.decode, lines))
+        return spell_lines(self.target, symbols) if self.run.rows == "running" else self.target.decode(symbols)
 
     def answer(
         self,
@@ -185,7 +175,8 @@ class Pipeline:
         self.model.eval()
         with torch.inference_mode(), cached():
             if isinstance(self.model, LanguageModel):
-                state = self.model.after(torch.tensor([[self.start, *source] for source in sources]))
+                prompts = torch.tensor([[self.start, *source] for source in sources])
+                state = self.model.after(prompts[:, :-1], prompts[:, -1])
             else:
                 state = self.model.start(*make_sources(sources))
             if search.sample:
@@ -219,7 +210,8 @@ class Pipeline:
             if len(symbols) > longest:
                 raise AntiphonError(
                     f"{place}: {len(symbols):,} symbols, and this model reads at most {longest:,}. "
-                    "Split the text, or raise search.max_source where memory allows."
+                    + ("Give it less" if self.completes else "Split the text")
+                    + (", or raise search.max_source where memory allows." if longest == search.max_source else ".")
                 )
 
     def _refuse_too_long_targets(self, store: PairStore) -> None:
@@ -227,7 +219,8 @@ class Pipeline:
         length = int(store.lengths[number, 1])
         if seated is not None and length >= seated:
             raise AntiphonError(
-                f"pair {number + 1}: its target has {length:,} symbols, and this model writes at most {seated - 1:,}. "
+                f"{NOUNS[self.run.rows]} {number + 1}: its {'text' if self.completes else 'target'} has {length:,} "
+                f"symbols, and this model writes at most {seated - 1:,}. "
                 "Leave it out, or shorten it."
             )
 
@@ -241,7 +234,7 @@ class Pipeline:
     def _complete(self, prompt: str, asked: Sequence[int], symbols: Sequence[int]) -> str:
         """The prompt in its own words, unknown ones too, and what follows it."""
         before, whole = self.spell(asked), self.spell([*asked, *symbols])
-        own = "\n".join(map(normalise, prompt.split("\n"))) if self.run.rows == "running" else normalise(prompt)
+        own = "\n".join(map(normalise, prompt.split("\n") if self.run.rows == "running" else [prompt]))
         return own + whole[len(before) :] if whole.startswith(before) else whole
 
 

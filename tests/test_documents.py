@@ -139,6 +139,8 @@ def folder(tmp_path, monkeypatch):
     pairs = [f"{TENS[value // 10 - 2]}{ONES[value % 10]}\t{value}\n" for value in range(20, 100)]
     (tmp_path / "pairs.tsv").write_text("".join(pairs[:70]), "utf-8")
     (tmp_path / "test.tsv").write_text("".join(pairs[70:]), "utf-8")
+    for name, part in (("text.txt", pairs[:70]), ("test.txt", pairs[70:])):
+        (tmp_path / name).write_text("".join(part).replace("\t", " is "), "utf-8")
     (tmp_path / "sentences.txt").write_text("twenty one\n\nthirty four\n", "utf-8")
     load_run = toml.load_run
     for module in (toml, api):

@@ -12,12 +12,14 @@ from antiphon.attend.looks import Looks
 from antiphon.build.model import build_model
 from antiphon.config import schema
 from antiphon.data.batch import load_batch, make_batch, plan
+from antiphon.data.running import RunningText, load_windows, plan_counting, plan_tracks, plan_windows
 from antiphon.data.store import PairStore
 from antiphon.data.vocab import END, PAD, START, UNKNOWN
+from antiphon.models import LanguageModel
 from antiphon.search.beam import Beam, beam_search
 from antiphon.search.sample import Sampling, sample
 from antiphon.training.learner import Learner
-from tests.laws.combinations import COVERING, name
+from tests.laws.combinations import COVERING, WRITING, name
 from tests.shapes import SRC, SUFFIX, watched
 
 # Different from each other and from every width of the models, so that two axes cannot be mistaken for one another.
@@ -39,34 +41,39 @@ NOISY = schema.Train.model_validate(
 SEARCHES = ("beam_search", "sample", "_close_ranks")
 
 
-def a_model(choice: schema.Seq2Seq):
+def a_model(choice: schema.Model):
     tables = choice.model_dump()
-    for half in ("encoder", "decoder"):
+    for half in choice.halves:
         if tables[half].get("positions") == "learned":
             tables[half]["max_positions"] = 60
     torch.manual_seed(1)
     size = ANSWERS if choice.tie == "all" else WORDS
-    return build_model(schema.Seq2Seq.model_validate(tables), size, ANSWERS)
+    return build_model(type(choice).model_validate(tables), size, ANSWERS)
 
 
-@pytest.mark.parametrize("choice", COVERING[::6], ids=name)
+@pytest.mark.parametrize("choice", [*COVERING[::6], *WRITING[::6]], ids=name)
 def test_the_names_in_some_models_are_true(choice):
     watch_a_model(choice)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", COVERING, ids=name)
+@pytest.mark.parametrize("choice", [*COVERING, *WRITING], ids=name)
 def test_the_names_in_every_model_are_true(choice):
     watch_a_model(choice)
 
 
-def watch_a_model(choice: schema.Seq2Seq) -> None:
+def watch_a_model(choice: schema.Model) -> None:
     model, batch = a_model(choice), make_batch(SOURCES, TARGETS)
     with watched(loose=SEARCHES) as watch:
         Learner(model, NOISY, 1).learn([batch], 0, 0)
         model.eval()
         with torch.inference_mode():
             model(batch, Looks())
+            if isinstance(model, LanguageModel):
+                model.step(
+                    torch.tensor([START, START]),
+                    model.after(torch.tensor([[START, 4, 5], [START, 6, 7]]), torch.tensor([8, 9])),
+                )
             limits = [7, 11, 5]
             state = model.start(batch.source_BS, batch.mask_BS)
             beam_search(model, state, limits, Beam(3, 2, 1.0), START, END, [PAD, START, UNKNOWN])
@@ -79,6 +86,15 @@ def test_the_names_in_the_data_are_true():
     with watched() as watch:
         for indices in plan(store.lengths, 60, 1, 0):
             load_batch(store, indices)
+    assert len(watch.names) > 5
+
+
+def test_the_names_in_a_running_text_are_true():
+    text = RunningText(PairStore.of([([], target) for target in TARGETS] * 5))
+    plans = plan_tracks(len(text), 7, 60), plan_windows(len(text), 7, 60, 1, 0)
+    with watched() as watch:
+        for windows in [*plans[0], *plans[1], *plan_counting(len(text), 7, 300, recurrent=True)]:
+            load_windows(text, windows)
     assert len(watch.names) > 5
 
 

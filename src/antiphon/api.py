@@ -86,8 +86,7 @@ class Model:
 
         With `any_target` a source that comes several times is asked once, and any of its targets is right.
         """
-        if self.pipeline.completes:
-            raise AntiphonError("evaluate: a language model has no pairs. Give texts: model.evaluate_texts(texts).")
+        self.refuse_pairs("evaluate")
         pairs = list(pairs)
         if not pairs:
             raise AntiphonError("evaluate: no pairs are given, and there is no score of nothing. Give at least one.")
@@ -111,6 +110,14 @@ class Model:
             self.perplexity(pairs),
             *self._calibration_errors(pairs),
         ]
+
+    def refuse_pairs(self, verb: str) -> None:
+        """Before a verb that asks for answers to sources."""
+        if self.pipeline.completes:
+            raise AntiphonError(
+                f"{verb}: a language model completes texts and answers no sources. "
+                "Score it on plain text: antiphon evaluate, or model.evaluate_texts(texts)."
+            )
 
     def evaluate_texts(self, texts: Iterable[str]) -> list[Score]:
         """A language model's perplexity a symbol and a word, and its bits a character and a byte.
@@ -206,6 +213,7 @@ def compare(
         if isinstance(system, str):
             raise AntiphonError(f"compare: {name} is a text, {system!r}. Give a model, antiphon.load(...), or answers.")
         if isinstance(system, Model):
+            system.refuse_pairs("compare")
             found = system.pipeline.answer(sources, system.search({"beam": beam}))
             system = [best.text for best, *_ in found]
         answers[name] = system

@@ -101,7 +101,7 @@ class Chosen:
     recipe: str | None = None
     "A recipe to start from, such as rnnsearch or transformer-small; a wrong name lists them all."
     train: Files = None
-    "Training pairs: TSV, JSONL, or sources with --train-target; .gz of any."
+    "Training pairs: TSV, JSONL, or sources with --train-target; plain text for a language model; .gz of any."
     train_target: Files = None
     "The line-aligned targets of --train."
     valid: Files = None
@@ -160,7 +160,8 @@ def train(run: Path | None = None, *, chosen: Chosen = _NOTHING, out: Path | Non
 
     folder = out if out is not None else default_out(run, chosen.recipe)
     train_run(resolved, folder, fresh, Console())
-    for number, command in enumerate(("predict {} sentences.txt", "evaluate {} test.tsv", "verify {}")):
+    test = "test.tsv" if resolved.has_source else "test.txt"
+    for number, command in enumerate(("predict {} sentences.txt", f"evaluate {{}} {test}", "verify {}")):
         print(f"{'' if number else 'Next:':<5} antiphon {command.format(folder)}")
 
 
@@ -247,6 +248,8 @@ def predict(
 ) -> None:
     """Answer every line of FILE or of standard input: line N of the output answers line N of the input.
 
+    A language model completes each line, and writes freely after an empty one.
+
     Parameters
     ----------
     model
@@ -294,7 +297,7 @@ def evaluate(
     model
         A model folder.
     test
-        Test pairs: TSV, JSONL, or sources with --target; .gz of any.
+        Test pairs: TSV, JSONL, or sources with --target; plain text for a language model; .gz of any.
     target
         The line-aligned targets of TEST.
     any_target

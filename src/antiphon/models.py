@@ -97,12 +97,11 @@ class LanguageModel(nn.Module):
         """The state before the first word."""
         return self.decoder.start(Memory.of_nothing(len(source_BS), self.target.weight_VD))
 
-    def after(self, words_BT: Tensor) -> State:
-        """The state after a prompt, all rows equally long. Its last word is not read yet: the first step does so."""
-        words_BTD, last_B = self.target(words_BT[:, :-1]), words_BT[:, -1]
+    def after(self, words_BT: Tensor, last_B: Tensor) -> State:
+        """The state after a prompt, all rows equally long; its last word is read by the first step."""
         state = self.decoder.start(Memory.of_nothing(len(words_BT), self.target.weight_VD))
-        if words_BTD.shape[1]:
-            _, state = self.decoder(words_BTD, state, torch.ones_like(words_BT[:, :-1], dtype=torch.bool))
+        if words_BT.shape[1]:
+            _, state = self.decoder(self.target(words_BT), state, torch.ones_like(words_BT, dtype=torch.bool))
         return Prompted(state, last_B)
 
     def step(self, words_N: Tensor, state: State, look: list[Tensor] | None = None) -> tuple[Tensor, State]:

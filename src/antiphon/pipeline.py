@@ -140,7 +140,8 @@ class Pipeline(Reader):
         self.model.eval()
         with torch.inference_mode(), cached():
             if isinstance(self.model, LanguageModel):
-                state = self.model.after(torch.tensor([[self.start, *one.symbols] for one in asked]))
+                prompts = torch.tensor([[self.start, *one.symbols] for one in asked])
+                state = self.model.after(prompts[:, :-1], prompts[:, -1])
             else:
                 state = self.model.start(source_BS, mask_BS)
             if search.sample:
@@ -170,7 +171,8 @@ class Pipeline(Reader):
             if len(symbols) > longest:
                 raise AntiphonError(
                     f"{place}: {len(symbols):,} symbols, and this model reads at most {longest:,}. "
-                    "Split the text, or raise search.max_source where memory allows."
+                    + ("Give it less" if self.completes else "Split the text")
+                    + (", or raise search.max_source where memory allows." if longest == search.max_source else ".")
                 )
 
     def _answer(self, found: Hypothesis, asked: Asked) -> Answer:
@@ -183,8 +185,7 @@ class Pipeline(Reader):
     def _complete(self, asked: Asked, symbols: Sequence[int]) -> str:
         """The prompt in its own words, unknown ones too, and what follows it."""
         before, whole = self.spell(asked.symbols), self.spell([*asked.symbols, *symbols])
-        running = self.run.rows == "running"
-        own = "\n".join(map(normalise, asked.text.split("\n"))) if running else normalise(asked.text)
+        own = "\n".join(map(normalise, asked.text.split("\n") if self.run.rows == "running" else [asked.text]))
         return own + whole[len(before) :] if whole.startswith(before) else whole
 
 

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from antiphon.config.schema import Run, TransformerStack, seats
 from antiphon.data.batch import Batch, load_batch, plan_in_order
-from antiphon.data.running import BREAK, RunningText, load_windows, plan_counting
+from antiphon.data.rows import NOUNS
+from antiphon.data.running import BREAK, RunningText, encode_lines, load_windows, plan_counting, spell_lines
 from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import END, START
@@ -31,22 +32,11 @@ class Reader:
 
     def encode(self, text: str) -> list[int]:
         """What the model reads of a text; the lines of a running text are parted by breaks."""
-        if self.run.rows != "running":
-            return self.source.encode(text)
-        lines = [[BREAK, *self.target.encode(line)] for line in text.split("\n")]
-        return [symbol for line in lines for symbol in line][1:]
+        return encode_lines(self.target, text) if self.run.rows == "running" else self.source.encode(text)
 
     def spell(self, symbols: Sequence[int]) -> str:
         """The text of what the model wrote."""
-        if self.run.rows != "running":
-            return self.target.decode(symbols)
-        lines: list[list[int]] = [[]]
-        for symbol in symbols:
-            if symbol == BREAK:
-                lines.append([])
-            else:
-                lines[-1].append(symbol)
-        return "\n".join(map(self.target.decode, lines))
+        return spell_lines(self.target, symbols) if self.run.rows == "running" else self.target.decode(symbols)
 
     def losses(self, store: PairStore, batch_tokens: int = 4096) -> Iterator[tuple[float, int, int]]:
         """Per batch the summed -log P(target | source), its symbols, and those guessed right, true words given."""
@@ -107,7 +97,8 @@ class Reader:
         length = int(store.lengths[number, 1])
         if seated is not None and length >= seated:
             raise AntiphonError(
-                f"pair {number + 1}: its target has {length:,} symbols, and this model writes at most {seated - 1:,}. "
+                f"{NOUNS[self.run.rows]} {number + 1}: its {'text' if self.completes else 'target'} has {length:,} "
+                f"symbols, and this model writes at most {seated - 1:,}. "
                 "Leave it out, or shorten it."
             )
 

@@ -26,21 +26,22 @@ from antiphon.store import (
     weights_of,
     write_tensors,
 )
-from tests.laws.combinations import COVERING, name
+from tests.laws.combinations import COVERING, WRITING, name
 
 TEXTS = ["b a c", "d", "e f g a b c", "a"]
 
 
-def a_run(model: schema.Seq2Seq, tokenizer: Choice | None = None) -> schema.Run:
+def a_run(model: schema.Model, tokenizer: Choice | None = None) -> schema.Run:
     side = schema.Side(tokenizer=tokenizer or schema.Words())
-    data = schema.Data(train=["pairs.tsv"], source=side, target=side, joint=model.tie == "all", max_length=18)
+    source = side if isinstance(model, schema.Seq2Seq) else schema.Side()
+    data = schema.Data(train=["pairs.tsv"], source=source, target=side, joint=model.tie == "all", max_length=18)
     return schema.Run(data=data, model=model, search=schema.Search(beam=3, max_length=8))
 
 
 def saved(run: schema.Run, folder: Path) -> Pipeline:
     """A model that knows nothing, with tokenisers that know a few words, on the disk and in memory."""
-    source = learn(run.data.source.tokenizer, TEXTS * 10)
-    target = source if run.data.joint else learn(run.data.target_tokenizer, [*TEXTS * 10, "h i"])
+    target = learn(run.data.target_tokenizer, [*TEXTS * 10, "h i"])
+    source = learn(run.data.source.tokenizer, TEXTS * 10) if run.has_source and not run.data.joint else target
     torch.manual_seed(4)
     model = build_model(run.model, source.size, target.size).eval()
     save_settings(folder, run, source, target)
@@ -52,18 +53,18 @@ def answers(pipeline: Pipeline) -> list[list]:
     return pipeline.answer(TEXTS)
 
 
-@pytest.mark.parametrize("choice", COVERING[::3], ids=name)
+@pytest.mark.parametrize("choice", [*COVERING[::3], *WRITING[::3]], ids=name)
 def test_what_is_loaded_is_what_was_saved(choice, tmp_path):
     save_load_same(choice, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", COVERING, ids=name)
+@pytest.mark.parametrize("choice", [*COVERING, *WRITING], ids=name)
 def test_what_is_loaded_is_what_was_saved_for_every_pair_of_choices(choice, tmp_path):
     save_load_same(choice, tmp_path)
 
 
-def save_load_same(choice: schema.Seq2Seq, tmp_path: Path) -> None:
+def save_load_same(choice: schema.Model, tmp_path: Path) -> None:
     before = saved(a_run(choice), tmp_path / "model")
     loaded = load_folder(tmp_path / "model")
     assert loaded.run == before.run

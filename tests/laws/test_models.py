@@ -193,9 +193,9 @@ def prompts_are_read_at_once(model: LanguageModel) -> None:
     prompts = torch.tensor([[START, 4, 5, 6], [START, 9, 4, 10]])
     batch = make_batch([[], []], [[4, 5, 6], [9, 4, 10]])
     with torch.no_grad():
-        state = model.after(prompts).select(torch.tensor([1, 0, 1])).keep(torch.tensor([0, 1]))
+        state = model.after(prompts[:, :-1], prompts[:, -1]).select(torch.tensor([1, 0, 1])).keep(torch.tensor([0, 1]))
         said_NV, _ = model.step(torch.tensor([PAD] * 3), state)
-        alone_NV, _ = model.step(torch.tensor([PAD]), model.after(prompts[:1, :1]))
+        alone_NV, _ = model.step(torch.tensor([PAD]), model.after(prompts[:1, :0], prompts[:1, 0]))
     first_TV, second_TV = log_probs(model, batch)
     torch.testing.assert_close(said_NV, torch.stack([second_TV[3], first_TV[3], second_TV[3]]), **CLOSE)
     torch.testing.assert_close(alone_NV[0], first_TV[0], **CLOSE)

@@ -99,6 +99,7 @@ def enter(path: str, name: str, asked: Asked, beam: int | None) -> Entry:
         model = load(path)
         search = model.search({"beam": beam})
         try:
+            model.refuse_pairs("compare")
             model.pipeline.refuse_too_long(asked.sources, search, asked.places)
         except AntiphonError as error:
             raise AntiphonError(f"{path}: {error}") from None

@@ -1,8 +1,9 @@
 """A running text: its lines end to end, a line break after each, and the windows that are learnt from or counted.
 
-B rows · T places of a window · N windows
+B rows · T places of a window · P real places of a batch · N windows
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from antiphon.data.batch import ORDER, PHASE, Batch, Part, empty_sources
 from antiphon.data.store import PairStore
+from antiphon.data.tokenize import Tokenizer
 from antiphon.data.unmerge import keys
 from antiphon.data.vocab import END, PAD
 
@@ -109,3 +111,20 @@ def plan_counting(total: int, window: int, budget: int, recurrent: bool) -> list
 def _cut(begins_N: Places, counted_N: Places, ends_N: Places, rows: int) -> list[Windows]:
     cuts = [slice(start, start + rows) for start in range(0, len(begins_N), rows)]
     return [Windows(begins_N[cut], counted_N[cut], ends_N[cut]) for cut in cuts]
+
+
+def encode_lines(tokenizer: Tokenizer, text: str) -> list[int]:
+    """The lines of a text with a break between two."""
+    lines = [[BREAK, *tokenizer.encode(line)] for line in text.split("\n")]
+    return [symbol for line in lines for symbol in line][1:]
+
+
+def spell_lines(tokenizer: Tokenizer, symbols: Sequence[int]) -> str:
+    """The text of these symbols, a line break for each break."""
+    lines: list[list[int]] = [[]]
+    for symbol in symbols:
+        if symbol == BREAK:
+            lines.append([])
+        else:
+            lines[-1].append(symbol)
+    return "\n".join(map(tokenizer.decode, lines))

@@ -1,7 +1,7 @@
 """Text in, text out: the one path that validation, the command line, Python and tests all use.
 
 B sentences · T, S target and source places · P real target places, C of them at a time
-E output · V words
+E output · V words · N texts
 """
 
 from collections.abc import Callable, Iterator, Sequence

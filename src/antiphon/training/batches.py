@@ -1,4 +1,7 @@
-"""The batches of a run, without end, from any place: their order is a pure function of (seed, epoch)."""
+"""The batches of a run, without end, from any place: their order is a pure function of (seed, epoch).
+
+V words
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

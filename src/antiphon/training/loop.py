@@ -1,7 +1,5 @@
 """Training, top to bottom: data, model, self-check, steps, validations, checkpoints, the finished folder.
 
-V words
-"""
 
 import time
 from dataclasses import dataclass

@@ -59,6 +59,8 @@ class Reader:
 
     def score(self, pairs: Sequence[tuple[str, str]], batch_tokens: int = 4096) -> list[float]:
         """log P(target | source) of each pair, its end included; every text begins anew, a running one's lines too."""
+        if not pairs:
+            return []
         store = PairStore.of((self.source.encode(s) if s else [], self.target.encode(t)) for s, t in pairs)
         self._refuse_too_long_targets(store)
         totals = [0.0] * len(pairs)
@@ -96,9 +98,10 @@ class Reader:
         seated, number = self.places("decoder"), int(store.lengths[:, 1].argmax())
         length = int(store.lengths[number, 1])
         if seated is not None and length >= seated:
+            target = "" if self.completes else "its target has "
             raise AntiphonError(
-                f"{NOUNS[self.run.rows]} {number + 1}: its {'text' if self.completes else 'target'} has {length:,} "
-                f"symbols, and this model writes at most {seated - 1:,}. "
+                f"{NOUNS[self.run.rows]} {number + 1}: {target}{length:,} symbols, "
+                f"and this model writes at most {seated - 1:,}. "
                 "Leave it out, or shorten it."
             )
 

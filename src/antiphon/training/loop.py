@@ -1,5 +1,4 @@
-"""Training, top to bottom: data, model, self-check, steps, validations, checkpoints, the finished folder.
-
+"""Training, top to bottom: data, model, self-check, steps, validations, checkpoints, the finished folder."""
 
 import time
 from dataclasses import dataclass

@@ -7,14 +7,18 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import torch
 
 import antiphon
+from antiphon.build.model import build_model
 from antiphon.config.toml import load_run
 from antiphon.data.running import encode_lines, spell_lines
 from antiphon.data.store import PairStore
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.texts import text_scores
+from antiphon.pipeline import Pipeline
 from antiphon.training.loop import train
+from antiphon.training.selfcheck import self_check
 
 NEXT = {"one": "two", "two": "three", "three": "four", "four": "one"}
 COMMON = (
@@ -239,3 +243,13 @@ def test_attention_and_gradients_can_be_seen(counter, runner):
         counter.show("one two")
     (chain,) = counter.gradients("one two").chains
     assert chain.symbols[:3] == ("<s>", "one", "two")
+
+
+def test_one_text_is_learnt_by_heart_before_all_others(counter, runner):
+    for pipeline in (counter.pipeline, runner.pipeline):
+        torch.manual_seed(1)
+        fresh = build_model(pipeline.run.model, 0, pipeline.target.size)
+        store = PairStore.of([([], pipeline.target.encode(text)) for text in ("", *counting(50))])
+        verdict = self_check(Pipeline(fresh, pipeline.source, pipeline.target, pipeline.run), store, 0.02)
+        assert verdict.well
+        assert verdict.line().endswith("on 1 text), and free answers agree with forced ones.")

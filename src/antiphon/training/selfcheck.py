@@ -8,6 +8,7 @@ B pairs · T target places · P real ones
 
 import copy
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ import torch
 from antiphon.config.schema import Search
 from antiphon.data.batch import load_batch
 from antiphon.data.store import PairStore
+from antiphon.data.vocab import END
 from antiphon.models import Model
 from antiphon.pipeline import Asked, Pipeline
 from antiphon.search.wishes import Wish, Wishes
@@ -56,7 +58,10 @@ class Verdict:
 def self_check(pipeline: Pipeline, store: PairStore, learning_rate: float) -> Verdict:
     """Overfit a few short pairs in a copy of the model; the model itself is not touched."""
     chosen = _short_pairs(store)
-    batch = load_batch(store, chosen)
+    if pipeline.run.rows == "running":  # a line, or as much of it as a window holds with its end
+        line = store.target(int(chosen[0]))[: pipeline.run.data.window - 1]
+        store, chosen = PairStore.of([([], line.tolist())]), np.zeros(1, dtype=np.int64)
+    batch = pipeline.begun(load_batch(store, chosen))
     model = copy.deepcopy(pipeline.model).eval()  # without dropout: by heart is the point
     optimizer = torch.optim.Adam(model.parameters(), lr=min(max(learning_rate, 1e-3), 3e-3))
     words_P = batch.target_out_BT[batch.target_mask_BT]
@@ -75,8 +80,8 @@ def self_check(pipeline: Pipeline, store: PairStore, learning_rate: float) -> Ve
 
 def _short_pairs(store: PairStore) -> np.ndarray:
     """A few pairs of common length, each with its own source, so that nothing contradicts itself: of texts, one."""
-    lengths = store.lengths.sum(1)
-    order = np.argsort(np.abs(lengths[:10_000].astype(np.int64) - np.median(lengths[:10_000])), kind="stable")
+    lengths = store.lengths.sum(1)[:10_000].astype(np.int64)
+    order = np.argsort(np.abs(lengths - np.median(lengths[lengths > 0])), kind="stable")
     chosen: dict[bytes, int] = {}
     for index in order[:200]:
         chosen.setdefault(store.source(int(index)).tobytes(), int(index))
@@ -85,7 +90,7 @@ def _short_pairs(store: PairStore) -> np.ndarray:
 
 def _agreement(model: Model, pipeline: Pipeline, store: PairStore, chosen: np.ndarray) -> float:
     """Write freely and greedily, and compare with what the model says when the true words stand before."""
-    batch = load_batch(store, chosen)
+    batch = pipeline.begun(load_batch(store, chosen))
     free = Pipeline(model, pipeline.source, pipeline.target, pipeline.run)
     limit = int(store.lengths[chosen].max()) + 10
     greedy = Search(beam=1, max_length=limit)
@@ -98,6 +103,7 @@ def _agreement(model: Model, pipeline: Pipeline, store: PairStore, chosen: np.nd
     same = total = 0
     for row, mask, (answer,) in zip(forced_BT, batch.target_mask_BT, written, strict=True):
         forced = row[mask][:-1].tolist()  # its end is no symbol of the answer
-        total += max(len(forced), len(answer.symbols))
-        same += sum(a == b for a, b in zip(forced, answer.symbols, strict=False))
+        spoken = list(takewhile(lambda symbol: symbol != END, answer.symbols))  # a running text goes on after it
+        total += max(len(forced), len(spoken))
+        same += sum(a == b for a, b in zip(forced, spoken, strict=False))
     return same / max(total, 1)

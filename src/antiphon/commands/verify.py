@@ -193,8 +193,9 @@ def _one_alone_is_itself(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
     beam, found = Beam(search.beam, 1, search.length_exponent), []
     with torch.inference_mode():
         state = pipeline.model.start(source_BS, mask_BS)
-        for stepper, first in ((pipeline.model, state), (Ensemble([pipeline.model]), EnsembleState((state,)))):
-            found.append(beam_search(stepper, first, limits, beam, START, END, FORBIDDEN))
+        found.append(beam_search(pipeline.model, state, limits, beam, START, END, FORBIDDEN))
+        together = Ensemble([pipeline.model]), EnsembleState((state,))
+        found.append(beam_search(*together, limits, beam, START, END, FORBIDDEN))
     return Proof("an ensemble of one is the model", found[0] == found[1], f"{len(some)} texts, equal to the last bit")
 
 

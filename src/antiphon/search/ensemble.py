@@ -32,10 +32,9 @@ class Ensemble:
 
     steppers: Sequence[Stepper]
 
-    def step(
-        self, words_N: Tensor, state: EnsembleState, look: list[Tensor] | None = None
-    ) -> tuple[Tensor, EnsembleState]:
+    def step(self, words_N: Tensor, state: State, look: list[Tensor] | None = None) -> tuple[Tensor, State]:
         """What is looked at, on demand, is what the first one looks at: the others may read other source symbols."""
+        assert isinstance(state, EnsembleState)
         logs, states = [], []
         for number, (stepper, own) in enumerate(zip(self.steppers, state.states, strict=True)):
             log_NV, own = stepper.step(words_N, own, look if look is not None and not number else None)

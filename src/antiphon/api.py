@@ -20,6 +20,7 @@ from antiphon.evaluate.metrics import Score
 from antiphon.evaluate.texts import text_scores
 from antiphon.pipeline import Answer, Pipeline
 from antiphon.predict.quantize import quantize
+from antiphon.reader import Jury
 from antiphon.show.attention import Attention, read_attention
 from antiphon.show.chains import Gradients
 from antiphon.show.recurrence import read_chains
@@ -179,16 +180,35 @@ class Model:
         return read_chains(self.pipeline, text, tell)
 
 
-def load(folder: str | Path, int8: bool = False) -> Model:
+def load(
+    folder: str | Path,
+    int8: bool = False,
+    partners: Sequence[str | Path] = (),
+    reverse: str | Path | None = None,
+    model_of_answers: str | Path | None = None,
+) -> Model:
     """The model in a folder that `train` wrote; a damaged or foreign folder is refused.
 
-    With `int8` it writes its answers with 8-bit weights: they are almost always the same.
+    With `int8` it writes its answers with 8-bit weights: they are almost always the same. With `partners`, the folders
+    of models with the same target vocabulary, all write each answer together: the mean of their probabilities counts.
+    With `reverse`, the folder of a model from answers to texts, it chooses the answers that fit both ways; with a
+    language `model_of_answers`, those that are likely by themselves.
     """
     loaded = load_folder(Path(folder))
     if int8:
         quantize(loaded.model)
-    calibration = read_calibration(loaded.report, str(Path(folder) / REPORT))
-    return Model(Pipeline(loaded.model, loaded.source, loaded.target, loaded.run), loaded.report, calibration)
+    beside = [load(partner, int8).pipeline for partner in partners]
+    for name, partner in zip(partners, beside, strict=True):
+        if partner.completes != (loaded.run.model.kind == "language_model"):
+            raise AntiphonError(f"{name}: not of the same kind as {folder}: a language model writes with its own kind.")
+        if partner.target.to_bytes() != loaded.target.to_bytes():
+            raise AntiphonError(
+                f"{name}: its target vocabulary is not that of {folder}, and models that write together need the same. "
+                "Train both with the same target texts and data.target.tokenizer."
+            )
+    jury = Jury(*(None if judge is None else load(judge, int8).pipeline for judge in (reverse, model_of_answers)))
+    pipeline = Pipeline(loaded.model, loaded.source, loaded.target, loaded.run, beside, jury)
+    return Model(pipeline, loaded.report, read_calibration(loaded.report, str(Path(folder) / REPORT)))
 
 
 def compare(

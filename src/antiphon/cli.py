@@ -23,6 +23,7 @@ app = App(
 Sets = Annotated[list[str] | None, Parameter(name=["--set", "-s"], consume_multiple=False, negative=())]
 Files = Annotated[list[str] | None, Parameter(consume_multiple=True, negative=())]
 Texts = Annotated[list[str] | None, Parameter(consume_multiple=False, negative=())]
+Partners = Annotated[list[Path] | None, Parameter(name="--with", consume_multiple=False, negative=())]
 Flag = Annotated[bool, Parameter(negative=())]
 Number = int | None
 
@@ -216,6 +217,14 @@ class Searched:
     "Draw from symbols at least this much as likely as the likeliest."
     seed: Number = None
     "Line n is drawn with (seed, n)."
+    mbr: Literal["none", "chrf", "bleu"] | None = None
+    "Give the answers that are most like all hypotheses or draws (minimum Bayes risk); their score is the likeness."
+    draws: Number = None
+    "With --sample: draws that --mbr and --reverse choose from."
+    reverse_weight: float | None = None
+    "What --reverse counts, a symbol."
+    model_of_answers_weight: float | None = None
+    "What --model-of-answers counts, a symbol."
 
     def changes(self) -> dict[str, Any]:
         """The keys of [search] that are given, files read."""
@@ -240,6 +249,9 @@ def predict(
     file: Path | None = None,
     *,
     searched: Searched = _AS_THE_MODEL_SAYS,
+    partners: Partners = None,
+    reverse: Path | None = None,
+    model_of_answers: Path | None = None,
     int8: Flag = False,
     scores: Flag = False,
     confidence: Flag = False,
@@ -256,6 +268,13 @@ def predict(
         A model folder.
     file
         Text, one input a line, or .gz of it; absent, standard input.
+    partners
+        A model that writes together with MODEL: the mean of their probabilities counts. Both need the same target
+        vocabulary. May be given often.
+    reverse
+        A model of the other direction: of all hypotheses, those count most from which it would write the input.
+    model_of_answers
+        A language model of answers: of all hypotheses, those count most that it finds likely.
     int8
         Weights in 8 bits while the answer is written: almost always the same answers.
     scores
@@ -269,9 +288,10 @@ def predict(
     json
         One JSON object a line: all answers with scores, symbols and what was never seen in training.
     """
-    from antiphon.commands.predict import Wanted, run_predict
+    from antiphon.commands.predict import Folders, Wanted, run_predict
 
-    run_predict(model, file, searched.changes(), int8, Wanted(scores, confidence, min_confidence, json))
+    folders = Folders(model, tuple(partners or ()), reverse, model_of_answers, int8)
+    run_predict(folders, file, searched.changes(), Wanted(scores, confidence, min_confidence, json))
 
 
 @app.command

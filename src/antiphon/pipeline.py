@@ -1,11 +1,10 @@
 """Text in, text out: the one path that validation, the command line, Python and tests all use.
 
-B sentences · T, S target and source places · P real target places, C of them at a time
-E output · V words · N texts
+B sentences · S source places · N texts
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -13,18 +12,21 @@ from numpy.typing import NDArray
 from torch.nn.utils.parametrize import cached
 
 from antiphon.attend.looks import Looks
-from antiphon.config.schema import Search
+from antiphon.config.schema import Run, Search
 from antiphon.data.batch import Batch, Indices, make_batch, make_sources, plan_in_order
 from antiphon.data.text import normalise
+from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START
-from antiphon.errors import AntiphonError
-from antiphon.models import LanguageModel
-from antiphon.reader import Reader
+from antiphon.evaluate.utility import utility
+from antiphon.models import LanguageModel, Model
+from antiphon.reader import NOBODY, Jury, Reader
 from antiphon.search.beam import Beam, beam_search
+from antiphon.search.ensemble import Ensemble, EnsembleState
 from antiphon.search.record import Record
+from antiphon.search.rerank import best_first, expected_utilities
 from antiphon.search.sample import Sampling, sample
-from antiphon.search.step import Hypothesis
-from antiphon.search.wishes import FORBIDDEN, Wish, Wishes
+from antiphon.search.step import Hypothesis, State, Stepper
+from antiphon.search.wishes import FORBIDDEN, Asked, Wishes
 
 _BATCH_TOKENS = 2048  # source symbols searched at once; the answers do not depend on it
 
@@ -55,19 +57,23 @@ class Looked:
     looks: Looks  # of a batch of one
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A text that is to be answered."""
-
-    text: str
-    symbols: Sequence[int]
-    number: int  # among all that are asked for, which seeds its draws
-    wish: Wish
-    wishes: Wishes  # that all texts share
-
-
 class Pipeline(Reader):
-    """A model that answers: what was validated is what is given to users."""
+    """A model that answers: what was validated is what is given to users.
+
+    With `partners` it writes answers together with them; a jury has a say in which of those that it found are given.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        source: Tokenizer,
+        target: Tokenizer,
+        run: Run,
+        partners: Sequence["Pipeline"] = (),
+        jury: Jury = NOBODY,
+    ) -> None:
+        super().__init__(model, source, target, run, partners)
+        self.writers, self.jury = (self, *partners), jury
 
     def answer(
         self,
@@ -91,19 +97,45 @@ class Pipeline(Reader):
         planned = plan_in_order(lengths, batch_tokens)
         for indices in _equally_long(planned, lengths[:, 0]) if self.completes else planned:
             batch = [asked[i] for i in indices]
-            for one, hypotheses in zip(batch, self.write(batch, search), strict=True):
-                answers[one.number - first] = [self._answer(hypothesis, one) for hypothesis in hypotheses]
+            found = [
+                [self._answer(each, one) for each in hypotheses]
+                for one, hypotheses in zip(batch, self.write(batch, search), strict=True)
+            ]
+            for one, chosen in zip(batch, self._choose(batch, found, search), strict=True):
+                answers[one.number - first] = chosen
             done += len(batch)
             if tell:
                 tell(done)
         return answers
 
+    def _choose(self, asked: Sequence[Asked], found: list[list[Answer]], search: Search) -> list[list[Answer]]:
+        """Of what was found for each text the answers that are given, where something else than the search decides."""
+        if not self._chooses(search):
+            return found
+        if search.mbr != "none":
+            worth = utility(search.mbr)
+            logs = [None if search.sample else [answer.log_probability for answer in answers] for answers in found]
+            scores = [expected_utilities(_texts(f), own, worth) for f, own in zip(found, logs, strict=True)]
+        else:
+            pairs = [(one.text, answer.text) for one, answers in zip(asked, found, strict=True) for answer in answers]
+            more = iter(self.jury.rate(pairs, search))
+            scores = [[answer.score + next(more) for answer in answers] for answers in found]
+        return [
+            [replace(answers[place], score=own[place]) for place in best_first(own, _texts(answers))[: search.n_best]]
+            for answers, own in zip(found, scores, strict=True)
+        ]
+
+    def _chooses(self, search: Search) -> bool:
+        return search.mbr != "none" or self.jury.sits
+
     def ask(self, texts: Sequence[str], search: Search, places: Sequence[str], first: int = 0) -> list[Asked]:
         """All that is not empty, ready to be answered; `places` names each text in errors."""
         encoded = [self.encode(text) for text in texts]
-        self._refuse_too_long(encoded, search, places)
-        wishes = Wishes(search, self.target)
-        most = min(search.max_length, self.places("decoder") or search.max_length)
+        self.refuse_too_long_symbols(encoded, search, places)
+        for partner in self.writers[1:]:
+            partner.refuse_too_long(texts, search, places)
+        wishes = Wishes(search, self.target, self.end)
+        most = min(search.max_length, self._seats or search.max_length)
         return [
             Asked(text, symbols, first + n, wishes.of(text, place, self.limit(len(symbols), search), most), wishes)
             for n, (text, symbols, place) in enumerate(zip(texts, encoded, places, strict=True))
@@ -134,46 +166,47 @@ class Pipeline(Reader):
 
     def write(self, asked: Sequence[Asked], search: Search, record: Record | None = None) -> list[list[Hypothesis]]:
         """The answers to a batch of texts."""
-        source_BS, mask_BS = make_sources([one.symbols for one in asked])
-        limits = [one.wish.limit for one in asked]
+        _, mask_BS = make_sources([one.symbols for one in asked])
+        limits, n_best = [one.wish.limit for one in asked], search.n_best
+        if self._chooses(search):
+            n_best = search.candidates
         guide = asked[0].wishes.guide([one.wish for one in asked], mask_BS)
-        self.model.eval()
         with torch.inference_mode(), cached():
-            if isinstance(self.model, LanguageModel):
-                prompts = torch.tensor([[self.start, *one.symbols] for one in asked])
-                state = self.model.after(prompts[:, :-1], prompts[:, -1])
-            else:
-                state = self.model.start(source_BS, mask_BS)
+            stepper, state = self._begin(asked)
             if search.sample:
                 drawing = Sampling(search.temperature, search.top_k, search.top_p, search.min_p)
                 seeds = [search.seed * 1_000_003 + one.number for one in asked]
-                return sample(
-                    self.model, state, limits, drawing, seeds, START, self.end, FORBIDDEN, search.n_best, guide.rules
-                )
+                return sample(stepper, state, limits, drawing, seeds, START, self.end, FORBIDDEN, n_best, guide.rules)
             gnmt = search.length_penalty == "gnmt"
-            beam = Beam(search.beam, search.n_best, search.length_exponent, gnmt, search.groups, search.diversity)
-            return beam_search(self.model, state, limits, beam, START, self.end, FORBIDDEN, record, guide)
+            beam = Beam(search.beam, n_best, search.length_exponent, gnmt, search.groups, search.diversity)
+            return beam_search(stepper, state, limits, beam, START, self.end, FORBIDDEN, record, guide)
+
+    def _begin(self, asked: Sequence[Asked]) -> tuple[Stepper, State]:
+        """What writes the answers, and its state before the first word."""
+        states: list[State] = []
+        for writer in self.writers:
+            sources = [one.symbols if writer is self else writer.encode(one.text) for one in asked]
+            model = writer.model.eval()
+            if isinstance(model, LanguageModel):
+                prompts_BT = torch.tensor([[writer.start, *symbols] for symbols in sources])
+                states.append(model.after(prompts_BT[:, :-1], prompts_BT[:, -1]))
+            else:
+                states.append(model.start(*make_sources(sources)))
+        if len(states) == 1:
+            return self.model, states[0]
+        return Ensemble([writer.model for writer in self.writers]), EnsembleState(tuple(states))
 
     def limit(self, source_length: int, search: Search) -> int:
         limit = search.max_length
         if search.max_ratio:
             limit = min(limit, int(search.max_ratio * source_length) + 10)
-        places = self.places("decoder")
+        places = self._seats
         return limit if places is None else min(limit, places - (source_length if self.completes else 0))
 
-    def refuse_too_long(self, texts: Sequence[str], search: Search, places: Sequence[str]) -> None:
-        """Before any of them is answered; `places` names each text, as file:line."""
-        self._refuse_too_long([self.encode(text) for text in texts], search, places)
-
-    def _refuse_too_long(self, encoded: Sequence[Sequence[int]], search: Search, places: Sequence[str]) -> None:
-        longest = min(search.max_source, (self.places(next(iter(self.run.model.halves))) or search.max_source + 1) - 1)
-        for place, symbols in zip(places, encoded, strict=True):
-            if len(symbols) > longest:
-                raise AntiphonError(
-                    f"{place}: {len(symbols):,} symbols, and this model reads at most {longest:,}. "
-                    + ("Give it less" if self.completes else "Split the text")
-                    + (", or raise search.max_source where memory allows." if longest == search.max_source else ".")
-                )
+    @property
+    def _seats(self) -> int | None:
+        """The places that all decoders can tell apart; None where they have no end."""
+        return min(filter(None, (writer.places("decoder") for writer in self.writers)), default=None)
 
     def _answer(self, found: Hypothesis, asked: Asked) -> Answer:
         return Answer(
@@ -187,6 +220,10 @@ class Pipeline(Reader):
         before, whole = self.spell(asked.symbols), self.spell([*asked.symbols, *symbols])
         own = "\n".join(map(normalise, asked.text.split("\n") if self.run.rows == "running" else [asked.text]))
         return own + whole[len(before) :] if whole.startswith(before) else whole
+
+
+def _texts(answers: Sequence[Answer]) -> list[str]:
+    return [answer.text for answer in answers]
 
 
 def _equally_long(planned: list[Indices], lengths_N: NDArray[np.int32]) -> Iterator[Indices]:

@@ -4,12 +4,12 @@ P real target places, C of them at a time · E output · V words
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from antiphon.config.schema import Run, TransformerStack, seats
+from antiphon.config.schema import Run, Search, TransformerStack, seats
 from antiphon.data.batch import Batch, load_batch, plan_in_order
 from antiphon.data.rows import NOUNS
 from antiphon.data.running import BREAK, RunningText, encode_lines, load_windows, plan_counting, spell_lines
@@ -18,15 +18,19 @@ from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import END, START
 from antiphon.errors import AntiphonError
 from antiphon.models import LanguageModel, Model
+from antiphon.search.ensemble import mean_probability
 
+_AT_ONCE = 512  # places, because the logits of a whole batch can be larger than the rest of the model
 _NEVER = -1  # the end of an answer that has none
 
 
 class Reader:
     """From text to what the model reads, from what it writes to text, and the probabilities of texts in between."""
 
-    def __init__(self, model: Model, source: Tokenizer, target: Tokenizer, run: Run) -> None:
-        self.model, self.source, self.target, self.run = model, source, target, run
+    def __init__(
+        self, model: Model, source: Tokenizer, target: Tokenizer, run: Run, partners: Sequence["Reader"] = ()
+    ) -> None:
+        self.model, self.source, self.target, self.run, self.partners = model, source, target, run, partners
         self.completes = isinstance(model, LanguageModel)  # then a text is a prompt, and its answer goes on from it
         self.start, self.end = (BREAK, _NEVER) if run.rows == "running" else (START, END)
 
@@ -39,20 +43,29 @@ class Reader:
         return spell_lines(self.target, symbols) if self.run.rows == "running" else self.target.decode(symbols)
 
     def losses(self, store: PairStore, batch_tokens: int = 4096) -> Iterator[tuple[float, int, int]]:
-        """Per batch the summed -log P(target | source), its symbols, and those guessed right, true words given."""
+        """Per batch the summed -log P(target | source), its symbols, and those guessed right, true words given.
+
+        Of several models together it is the mean of their probabilities.
+        """
+        if any(partner.source.to_bytes() != self.source.to_bytes() for partner in self.partners):
+            raise AntiphonError(
+                "perplexity: these models read different source symbols, and that of such models together is not "
+                "measured. Evaluate each by itself."
+            )
         for batch, counted_P in self._judged(store, batch_tokens):
             each_P, right_P = self._foretold(batch, counted_P)
             yield -each_P.sum().item(), len(each_P), int(right_P.sum())
 
     def _foretold(self, batch: Batch, counted_P: Tensor) -> tuple[Tensor, Tensor]:
         """At every place that counts, the log-probability of the true word, and whether it was the likeliest."""
-        self.model.eval()
+        models = [reader.model.eval() for reader in (self, *self.partners)]
         with torch.inference_mode():
-            states_PE, words_P = self.model(batch)[counted_P], batch.target_out_BT[batch.target_mask_BT][counted_P]
+            states = [model(batch)[counted_P].split(_AT_ONCE) for model in models]
+            words_P = batch.target_out_BT[batch.target_mask_BT][counted_P]
             each, right = [], []
-            # In slices, because the logits of a whole batch can be larger than the rest of the model.
-            for out_CE, words_C in zip(states_PE.split(512), words_P.split(512), strict=True):
-                log_probs_CV = self.model.head(out_CE).log_softmax(dim=-1)
+            for *outs_CE, words_C in zip(*states, words_P.split(_AT_ONCE), strict=True):
+                heads = zip(models, outs_CE, strict=True)
+                log_probs_CV = mean_probability([model.head(out_CE).log_softmax(dim=-1) for model, out_CE in heads])
                 each.append(log_probs_CV.gather(1, words_C.unsqueeze(1)).squeeze(1).double())
                 right.append(log_probs_CV.argmax(1) == words_C)
         return torch.cat(each), torch.cat(right)
@@ -94,6 +107,20 @@ class Reader:
             return self.run.data.window  # it knows no farther places, whatever their kind
         return seats(choice)
 
+    def refuse_too_long(self, texts: Sequence[str], search: Search, places: Sequence[str]) -> None:
+        """Before any of them is answered; `places` names each text, as file:line."""
+        self.refuse_too_long_symbols([self.encode(text) for text in texts], search, places)
+
+    def refuse_too_long_symbols(self, encoded: Sequence[Sequence[int]], search: Search, places: Sequence[str]) -> None:
+        longest = min(search.max_source, (self.places(next(iter(self.run.model.halves))) or search.max_source + 1) - 1)
+        for place, symbols in zip(places, encoded, strict=True):
+            if len(symbols) > longest:
+                raise AntiphonError(
+                    f"{place}: {len(symbols):,} symbols, and this model reads at most {longest:,}. "
+                    + ("Give it less" if self.completes else "Split the text")
+                    + (", or raise search.max_source where memory allows." if longest == search.max_source else ".")
+                )
+
     def _refuse_too_long_targets(self, store: PairStore) -> None:
         seated, number = self.places("decoder"), int(store.lengths[:, 1].argmax())
         length = int(store.lengths[number, 1])
@@ -109,3 +136,32 @@ class Reader:
 def _all(batch: Batch) -> Tensor:
     """Every real place of a batch counts."""
     return torch.ones(batch.target_tokens, dtype=torch.bool)
+
+
+@dataclass(frozen=True)
+class Jury:
+    """Models that have a say in which of several answers is given."""
+
+    reverse: Reader | None = None  # from answers to texts
+    model_of_answers: Reader | None = None  # a language model
+
+    @property
+    def sits(self) -> bool:
+        return self.reverse is not None or self.model_of_answers is not None
+
+    def rate(self, pairs: Sequence[tuple[str, str]], search: Search) -> list[float]:
+        """What they add to the score of each (text, answer): their mean log-probability of a symbol, weighed."""
+        total = [0.0] * len(pairs)
+        for judge, weight, judged in (
+            (self.reverse, search.reverse_weight, [(answer, text) for text, answer in pairs]),
+            (self.model_of_answers, search.model_of_answers_weight, [("", answer) for _, answer in pairs]),
+        ):
+            if judge is not None:
+                judge.refuse_too_long([source for source, _ in judged], search, ["an answer"] * len(judged))
+                lengths = [len(judge.target.encode(target)) + 1 for _, target in judged]
+                logs = zip(judge.score(judged), lengths, strict=True)
+                total = [before + weight * log / length for before, (log, length) in zip(total, logs, strict=True)]
+        return total
+
+
+NOBODY = Jury()

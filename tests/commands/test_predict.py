@@ -6,6 +6,7 @@ import json
 import pytest
 
 from antiphon.predict.quantize import quantize
+from tests.conftest import SMALL
 
 
 @pytest.fixture
@@ -210,3 +211,84 @@ def test_a_model_without_a_calibration_says_so(run_folder, antiphon):
     assert ended.err == (
         f"{run_folder}: not calibrated, so confidence is the model's own. Train it further: that calibrates it.\n"
     )
+
+
+def test_every_flag_of_search(trained, antiphon, tmp_path):
+    (tmp_path / "terms.tsv").write_text("two\tdrei\n")
+    (tmp_path / "answers.txt").write_text("eins zwei\n\nvier\n")
+
+    def lines(*options, stdin=b"one\ntwo six\n"):
+        ended = antiphon("predict", trained, *options, stdin=stdin)
+        assert (ended.code, ended.err) == (0, "")
+        return ended.out.splitlines()
+
+    assert all(line.startswith("vier drei") for line in lines("--prefix", "vier drei"))
+    assert all("vier vier" in line and "eins" in line for line in lines("--contain", "vier vier", "--contain", "eins"))
+    assert not any("ei" in line for line in lines("--avoid", "ei", "--avoid", "vier"))
+    assert "drei" in lines("--glossary", tmp_path / "terms.tsv")[1]
+    assert set(lines("--answers", tmp_path / "answers.txt")) <= {"eins zwei", "vier"}
+    assert len({line.split("\t")[2] for line in lines("--groups", 3, "--n-best", 3, stdin=b"one\n")}) == 3
+    for options in (
+        ("--length-penalty", "gnmt", "--length-exponent", 0.6, "--coverage", 0.2), ("--no-repeat", 2, "--max-repeats", 1),
+        ("--sample", "--min-p", 0.5), ("--mbr", "chrf"), ("--sample", "--mbr", "bleu", "--draws", 4),
+        ("--with", trained, "--with", trained), ("--beam", 4, "--groups", 2, "--diversity", 1.0),
+        ("--keep", "eins"),
+    ):  # fmt: skip
+        assert len(lines(*options)) == 2
+
+
+def test_a_model_with_itself_is_itself_and_with_itself_backwards_too(trained, antiphon, expected):
+    for options in (("--with", trained), ("--reverse", trained, "--reverse-weight", 0.0)):
+        ended = antiphon("predict", trained, *options, stdin=b"one\ntwo\nsix five\n")
+        assert ended.out.splitlines() == expected
+
+
+def test_models_with_different_target_vocabularies_do_not_write_together(trained, antiphon, tmp_path):
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("a\tb c\nc\td\n" * 20)
+    sets = [part for text in SMALL for part in ("--set", text)]
+    antiphon("train", "--train", pairs, "--out", tmp_path / "other", *sets, "--set", "train.max_steps=2")
+    ended = antiphon("predict", trained, "--with", tmp_path / "other", stdin=b"one\n")
+    assert (ended.code, ended.out, ended.err) == (
+        2, "", f"antiphon: {tmp_path / 'other'}: its target vocabulary is not that of {trained}, and models that write "
+        "together need the same. Train both with the same target texts and data.target.tokenizer.\n",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--beam", "5", "--groups", "2"], "search: beam 5 cannot be divided into 2 groups of the same size"),
+        (["--groups", "2", "--contain", "eins"], "search: contain needs the whole beam: leave groups at 1"),
+        (["--sample", "--coverage", "0.2"],
+         "search: coverage needs beam search, and sample = true draws answers: drop one of them"),
+        (["--sample", "--keep", "one"],
+         "search: keep needs beam search, and sample = true draws answers: drop one of them"),
+        (["--mbr", "chrf", "--beam", "1"], "search: mbr chooses among several answers: raise beam, or set sample = true"),
+        (["--min-p", "1"], "search.min_p: 1.0 is not allowed: at least 0, below 1"),
+        (["--contain", "sieben"],
+         "search.contain or glossary: 'sieben': this model cannot write sieben: never seen in training."),
+        (["--contain", "eins zwei drei", "--max-length", "3"],
+         "line 1: an answer with 'eins zwei drei' takes at least 4 symbols, its end counted, and 3 are allowed. "
+         "Raise search.max_length where the model can, or ask for less."),
+    ],
+)  # fmt: skip
+def test_a_wrong_wish(trained, antiphon, options, message):
+    ended = antiphon("predict", trained, *options, stdin=b"one\n")
+    assert (ended.code, ended.out, ended.err) == (2, "", f"antiphon: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("flag", "content", "message"),
+    [
+        ("--glossary", "one\n", "{}:1: no TAB. A line of a glossary is a source term, TAB, a target term."),
+        ("--answers", "\n \n", "{}: no line in it holds text. Give one text a line."),
+        ("--answers", None, "{}: cannot be read: No such file or directory."),
+    ],
+)
+def test_a_wrong_file_of_wishes(trained, antiphon, tmp_path, flag, content, message):
+    file = tmp_path / "wishes.txt"
+    if content is not None:
+        file.write_text(content)
+    ended = antiphon("predict", trained, flag, file, stdin=b"one\n")
+    assert (ended.code, ended.err) == (2, f"antiphon: {message.format(file)}\n")

@@ -93,6 +93,13 @@ def test_top_p_counts_what_top_k_left(tools):
     assert set(frequencies(tools, Sampling(1.0, 2, 0.72))) == {4, 5}
 
 
+def test_min_p_draws_from_what_is_likely_beside_the_likeliest(tools):
+    # The likeliest has 0.5, so 0.4 of it is 0.2, which one more word reaches.
+    assert_follows(frequencies(tools, Sampling(1.0, 0, 1.0, 0.4)), {4: 0.5, 5: 0.2})
+    assert_follows(frequencies(tools, Sampling(1.0, 0, 1.0, 0.2)), {2: 0.1, 4: 0.5, 5: 0.2, 6: 0.1})
+    assert set(frequencies(tools, Sampling(1.0, 0, 1.0, 0.99), draws=100)) == {4}
+
+
 def test_a_hair_of_top_p_still_leaves_the_best_word(tools):
     assert set(frequencies(tools, Sampling(1.0, 0, 1e-12), draws=100)) == {4}
 

@@ -19,6 +19,17 @@ _WARNINGS = 5
 
 
 @dataclass(frozen=True)
+class Folders:
+    """The model, those that write with it, and those that have a say in what is given."""
+
+    model: Path
+    partners: Sequence[Path] = ()
+    reverse: Path | None = None
+    model_of_answers: Path | None = None
+    int8: bool = False
+
+
+@dataclass(frozen=True)
 class Wanted:
     """What is printed of an answer beside its text."""
 
@@ -45,14 +56,14 @@ class _Line:
     doubts: Sequence[str]  # why there is no answer
 
 
-def run_predict(folder: Path, file: Path | None, changes: Mapping[str, Any], int8: bool, wanted: Wanted) -> None:
+def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any], wanted: Wanted) -> None:
     least = wanted.min_confidence
     if least is not None and not 0 <= least <= 1:
         raise AntiphonError(f"--min-confidence {least:g}: a probability is needed. Give a number from 0 to 1.")
-    model = load(folder, int8)
+    model = load(folders.model, folders.int8, folders.partners, folders.reverse, folders.model_of_answers)
     search = model.search(changes)
     if wanted.sure and model.calibration is None:
-        say(f"{folder}: not calibrated, so confidence is the model's own. Train it further: that calibrates it.")
+        say(f"{folders.model}: not calibrated, so confidence is the model's own. Train it further: that calibrates it.")
     # A person who types a line wants its answer before the next.
     at_once = 1 if file is None and sys.stdin.isatty() else _AT_ONCE
     lines, first, strange, silent = read_inputs(file), 0, 0, Counter[str]()

@@ -16,14 +16,19 @@ import torch
 from antiphon.api import load
 from antiphon.commands.lines import read_inputs, say_json
 from antiphon.config.schema import Search
+from antiphon.data.batch import make_sources
 from antiphon.data.prepare import VALID_PAIRS
-from antiphon.data.vocab import SPECIAL
+from antiphon.data.vocab import END, SPECIAL, START, UNKNOWN
 from antiphon.errors import AntiphonError
 from antiphon.pipeline import Answer, Pipeline
+from antiphon.search.beam import Beam, beam_search
+from antiphon.search.ensemble import Ensemble, EnsembleState
+from antiphon.search.wishes import FORBIDDEN
 from antiphon.store import TOKENS, WEIGHTS, load_folder, read_tensors, save_settings, save_weights, weights_of
 
 _TEXTS = 64
 _WRITTEN = 50  # symbols that a language model adds to each, for it may never come to an end
+_FEW = 16  # of them, where one is searched by itself
 _CLOSE = 1e-3  # of a log-probability: float32 in another order of sums
 
 
@@ -84,6 +89,10 @@ def prove(folder: Path, pipeline: Pipeline, texts: Sequence[str]) -> Iterator[Pr
         yield _batches_change_nothing(pipeline, texts, beam)
     yield _step_is_all_at_once(pipeline, texts)
     yield _save_load_same(pipeline, texts)
+    if not pipeline.completes:
+        yield _constraints_are_honoured(pipeline, texts)
+        yield _one_alone_is_itself(pipeline, texts)
+    yield _one_draw_is_that_draw(pipeline, texts)
     if not pipeline.completes:
         yield _empty_stays_empty(pipeline)
 
@@ -149,6 +158,51 @@ def _save_load_same(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
         same and equal,
         f"weights {'equal' if equal else 'DIFFER'}, answers {'equal' if same else 'DIFFER'}",
     )
+
+
+def _constraints_are_honoured(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
+    """Each answer must contain a word of another one, and must not contain a word of its own."""
+    some = [text for text in texts if text.strip()][:_FEW]
+    search = pipeline.run.search.model_copy(update={"sample": False, "beam": 4, "n_best": 1, "groups": 1})
+    free = [answer.split() for answer in _texts(pipeline.answer(some, search))]
+    tried, broken = 0, list[str]()
+    for text, own, other in zip(some, free, free[1:] + free[:1], strict=True):
+        contain = [word for word in other[:1] if word not in own and _writable(pipeline, word)]
+        avoid = [word for word in own[:1] if not any(word in wanted for wanted in contain)]
+        wished = search.model_copy(update={"contain": contain, "avoid": avoid, "max_length": search.max_length + 64})
+        answer = pipeline.answer([text], wished)[0][0].text
+        tried += len(contain) + len(avoid)
+        if not all(word in answer for word in contain) or any(word in answer for word in avoid):
+            broken.append(text)
+    where = f"; first: {broken[0]!r}" if broken else ""
+    detail = f"{tried} words demanded or avoided in {len(some)} texts: {len(broken)} not honoured{where}"
+    return Proof("constraints are honoured", not broken, detail)
+
+
+def _writable(pipeline: Pipeline, word: str) -> bool:
+    """Whether it comes back as it is: a symbol that stands for the unknown does not."""
+    return UNKNOWN not in pipeline.target.encode(word) and pipeline.target.decode(pipeline.target.encode(word)) == word
+
+
+def _one_alone_is_itself(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
+    some = [text for text in texts if text.strip()][:_FEW]
+    search = pipeline.run.search.model_copy(update={"sample": False})
+    asked = pipeline.ask(some, search, some)
+    source_BS, mask_BS = make_sources([one.symbols for one in asked])
+    limits = [one.wish.limit for one in asked]
+    beam, found = Beam(search.beam, 1, search.length_exponent), []
+    with torch.inference_mode():
+        state = pipeline.model.start(source_BS, mask_BS)
+        found.append(beam_search(pipeline.model, state, limits, beam, START, END, FORBIDDEN))
+        together = Ensemble([pipeline.model]), EnsembleState((state,))
+        found.append(beam_search(*together, limits, beam, START, END, FORBIDDEN))
+    return Proof("an ensemble of one is the model", found[0] == found[1], f"{len(some)} texts, equal to the last bit")
+
+
+def _one_draw_is_that_draw(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
+    some, drawn = texts[:_FEW], Search(sample=True, draws=1, max_length=50)
+    found = [_texts(pipeline.answer(some, search)) for search in (drawn, drawn.model_copy(update={"mbr": "chrf"}))]
+    return Proof("minimum Bayes risk over one draw is that draw", found[0] == found[1], f"{len(some)} texts")
 
 
 def _empty_stays_empty(pipeline: Pipeline) -> Proof:

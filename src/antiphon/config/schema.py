@@ -633,21 +633,36 @@ class Search(Table):
     """Draw from symbols at least this much as likely as the likeliest (Nguyen et al., 2025); 0: all."""
     seed: Count = 1
     """Line n is drawn with (seed, n): the same in any batch."""
+    mbr: Literal["none", "chrf", "bleu"] = "none"
+    """Of all hypotheses or draws give those most like the others by this measure (Kumar & Byrne, 2004)."""
+    draws: Size = 16
+    """Draws that `mbr` and a reverse model choose from, where answers are drawn; without `sample` it is the beam."""
+    reverse_weight: Annotated[float, Field(ge=0.0)] = 1.0
+    """score + weight x mean log P(source symbol | answer), where a reverse model is given (Li et al., 2016)."""
+    model_of_answers_weight: Annotated[float, Field(ge=0.0)] = 0.1
+    """score + weight x mean log P(answer symbol), where a language model of answers is given."""
+
+    @property
+    def candidates(self) -> int:
+        """Answers to choose from, where something chooses."""
+        return max(self.draws, self.n_best) if self.sample else self.beam
 
     @model_validator(mode="after")
     def parts_fit(self) -> "Search":
         if not self.sample and self.n_best > self.beam:
             raise ValueError(f"n_best {self.n_best} is more than beam {self.beam} can give: raise beam")
+        if self.mbr != "none" and not self.sample and self.beam == 1:
+            raise ValueError("mbr chooses among several answers: raise beam, or set sample = true")
         if self.beam % self.groups:
             raise ValueError(f"beam {self.beam} cannot be divided into {self.groups} groups of the same size")
-        demanding = next((key for key in ("contain", "glossary", "keep") if getattr(self, key)), None)
-        if self.groups > 1 and demanding and not self.answers:
-            raise ValueError(f"{demanding} needs the whole beam: leave groups at 1")
-        for key in ("groups", "coverage", "contain", "glossary", "keep"):
-            off: object = 1 if key == "groups" else 0.0 if key == "coverage" else []
-            needed = getattr(self, key) != off and not (key == demanding and self.answers)
-            if self.sample and needed:
-                raise ValueError(f"{key} is a matter of beam search, and sample = true draws answers: drop one of them")
+        # Among listed answers these only tell which are left.
+        demanding = [key for key in ("contain", "glossary", "keep") if getattr(self, key) and not self.answers]
+        if self.groups > 1 and demanding:
+            raise ValueError(f"{demanding[0]} needs the whole beam: leave groups at 1")
+        if self.sample:
+            searching = [*demanding, *["groups"] * (self.groups > 1), *["coverage"] * (self.coverage > 0.0)]
+            if searching:
+                raise ValueError(f"{searching[0]} needs beam search, and sample = true draws answers: drop one of them")
         return self
 
 

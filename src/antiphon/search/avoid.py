@@ -71,7 +71,8 @@ class Avoid:
                 real_V = column_V >= 0
                 states_V = np.where(real_V, self.steps_UX[states_V, column_V], states_V)
                 bad_V |= real_V & self.bad_U[states_V]
-            bad_V[self.end] = self.bad_U[self.steps_UX[state % (len(self.bad_U) // 2), SPACE]]
+            if self.end >= 0:
+                bad_V[self.end] = self.bad_U[self.steps_UX[state % (len(self.bad_U) // 2), SPACE]]
             self._known[state] = states_V, bad_V, torch.from_numpy(bad_V.nonzero()[0])
         return self._known[state]
 

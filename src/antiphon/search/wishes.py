@@ -13,7 +13,7 @@ from antiphon.config.schema import Search
 from antiphon.data.phrases import Glossary, spell, writable
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import Tokenizer
-from antiphon.data.vocab import END, PAD, START, UNKNOWN
+from antiphon.data.vocab import PAD, START, UNKNOWN
 from antiphon.errors import AntiphonError
 from antiphon.search.avoid import Avoid, Spellings
 from antiphon.search.beam import Guide
@@ -36,11 +36,12 @@ class Wish:
 class Wishes:
     """What [search] asks of every answer."""
 
-    def __init__(self, search: Search, target: Tokenizer) -> None:
-        self.search, self.target = search, target
+    def __init__(self, search: Search, target: Tokenizer, end: int) -> None:
+        """`end` is the word that ends an answer; below 0 where none does."""
+        self.search, self.target, self.end = search, target, end
         self.prefix = writable(target, search.prefix, "search.prefix") if search.prefix else ()
         self.avoided = [_with_edges(text) for text in search.avoid]
-        self.avoid = Avoid(self.avoided, Spellings(tuple(target.spellings())), END) if search.avoid else None
+        self.avoid = Avoid(self.avoided, Spellings(tuple(target.spellings())), end) if search.avoid else None
         self.terms = Glossary([*search.glossary, *([term, term] for term in search.keep)])
         self.demands: dict[tuple[str, ...], Demand] = {}
         self.trees: dict[tuple[tuple[str, ...], int], Answers] = {}
@@ -55,13 +56,18 @@ class Wishes:
                 f"{most:,} are allowed. Shorten it, or raise search.max_length where the model can."
             )
         phrases = tuple(dict.fromkeys([*map(normalise, self.search.contain), *self.terms.targets(text)]))
+        if self.end < 0 and (phrases or self.search.answers):
+            raise AntiphonError(
+                f"{place}: this model writes running text, which comes to no end by itself, so nothing can be demanded "
+                "of the whole. Leave out search.contain, keep, glossary and answers."
+            )
         if self.search.answers:
             return self._of_answers(phrases, place, most)
         if not phrases:
             return Wish(min(usual + len(self.prefix), most))
         if phrases not in self.demands:
             spellings = [spell(self.target, phrase, "search.contain or glossary") for phrase in phrases]
-            self.demands[phrases] = Demand(spellings, self.avoid, START, END, FORBIDDEN)
+            self.demands[phrases] = Demand(spellings, self.avoid, START, self.end, FORBIDDEN)
         demand = self.demands[phrases]
         after = demand.first()
         for word in self.prefix:
@@ -94,7 +100,7 @@ class Wishes:
                     f"{place}: none of the {len(self._answers):,} allowed answers keeps to everything else that is "
                     f"asked, in at most {most:,} symbols. Allow more answers, or ask for less."
                 )
-            self.trees[phrases, most] = Answers(kept, END)
+            self.trees[phrases, most] = Answers(kept, self.end)
         tree = self.trees[phrases, most]
         return Wish(tree.longest + 1, answers=tree)
 
@@ -117,7 +123,7 @@ class Wishes:
         demands = [wish.demand for wish in wishes]
         return Guide(
             rules,
-            Demands(demands, END) if any(demands) else None,
+            Demands(demands, self.end) if any(demands) else None,
             Coverage(search.coverage, real_BS) if search.coverage else None,
         )
 
@@ -130,6 +136,17 @@ class Wishes:
                     f"{_quoted(self.search.avoid)}. Drop one of them."
                 )
             state = avoid.then(state, word)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A text that is to be answered."""
+
+    text: str
+    symbols: Sequence[int]
+    number: int  # among all that are asked for, which seeds its draws
+    wish: Wish
+    wishes: Wishes  # that all texts share
 
 
 def _with_edges(text: str) -> str:

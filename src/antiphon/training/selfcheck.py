@@ -18,8 +18,8 @@ from antiphon.data.batch import load_batch
 from antiphon.data.store import PairStore
 from antiphon.data.vocab import END
 from antiphon.models import Model
-from antiphon.pipeline import Asked, Pipeline
-from antiphon.search.wishes import Wish, Wishes
+from antiphon.pipeline import Pipeline
+from antiphon.search.wishes import Asked, Wish, Wishes
 from antiphon.training.loss import cross_entropy
 
 _PAIRS, _STEPS, _LEARNT = 8, 300, 0.05
@@ -94,7 +94,7 @@ def _agreement(model: Model, pipeline: Pipeline, store: PairStore, chosen: np.nd
     free = Pipeline(model, pipeline.source, pipeline.target, pipeline.run)
     limit = int(store.lengths[chosen].max()) + 10
     greedy = Search(beam=1, max_length=limit)
-    sources, wishes = [store.source(int(i)).tolist() for i in chosen], Wishes(greedy, pipeline.target)
+    sources, wishes = [store.source(int(i)).tolist() for i in chosen], Wishes(greedy, pipeline.target, pipeline.end)
     asked = [Asked("", one, n, Wish(free.limit(len(one), greedy)), wishes) for n, one in enumerate(sources)]
     written = free.write(asked, greedy)
     with torch.inference_mode():

@@ -190,6 +190,11 @@ def test_a_file_that_is_no_text_is_refused(text, message, tmp_path):
         (["data.train_target=x"], "data.train_target: a language model has no source: leave this key out"),
         (["train.metric=bleu"], 'train.metric = "bleu" judges answers, and a text has none: take "loss"'),
         (
+            ["data.window=8", "data.target.tokenizer={kind=subwords,size=300,dropout=0.1}"],
+            "data.target.tokenizer.dropout spells a text anew, and a window is cut by symbols: "
+            "set it to 0, or data.window = 0",
+        ),
+        (
             ["data.window=8", "train.teacher_forcing.p=0.5"],
             "train.teacher_forcing writes from a text's beginning: leave it out, or set data.window = 0",
         ),

@@ -730,6 +730,11 @@ class Run(Table):
             raise ValueError(f"{idle[0]}: a language model has no source{instead}: leave this key out")
         if self.train.metric != "loss":
             raise ValueError(f'train.metric = "{self.train.metric}" judges answers, and a text has none: take "loss"')
+        if self.data.window and isinstance(self.data.target.tokenizer, Subwords) and self.data.target.tokenizer.dropout:
+            raise ValueError(
+                "data.target.tokenizer.dropout spells a text anew, and a window is cut by symbols: "
+                "set it to 0, or data.window = 0"
+            )
         if self.data.window and self.train.teacher_forcing != TeacherForcing():
             raise ValueError(
                 "train.teacher_forcing writes from a text's beginning: leave it out, or set data.window = 0"

@@ -17,6 +17,7 @@ from antiphon.data.batch import Batch, Indices, make_batch, make_sources, plan_i
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START
+from antiphon.errors import AntiphonError
 from antiphon.evaluate.utility import utility
 from antiphon.models import LanguageModel, Model
 from antiphon.reader import NOBODY, Jury, Reader
@@ -89,6 +90,7 @@ class Pipeline(Reader):
         the draws of each. `tell` hears how many texts are done.
         """
         search = search or self.run.search
+        self._refuse_idle_choosers(search)
         places = [f"line {first + n}" for n in range(1, len(texts) + 1)]
         asked = self.ask(texts, search, places, first)
         answers: list[list[Answer]] = [[EMPTY] for _ in texts]
@@ -124,6 +126,14 @@ class Pipeline(Reader):
             [replace(answers[place], score=own[place]) for place in best_first(own, _texts(answers))[: search.n_best]]
             for answers, own in zip(found, scores, strict=True)
         ]
+
+    def _refuse_idle_choosers(self, search: Search) -> None:
+        if self.jury.sits and search.mbr != "none":
+            raise AntiphonError(
+                "search.mbr: a reverse or language model chooses the answers already. Drop one of them."
+            )
+        if self.jury.sits and search.candidates == 1:
+            raise AntiphonError("search.beam: with 1 there is one answer, and nothing to choose from. Raise it.")
 
     def _chooses(self, search: Search) -> bool:
         return search.mbr != "none" or self.jury.sits

@@ -274,3 +274,18 @@ def test_a_model_whose_numbers_are_broken_is_refused_in_every_mode():
     for keys in MODES.values():
         with pytest.raises(AntiphonError, match=r"^the model gave a probability that is not a number at word 1 "):
             pipeline.answer(TEXTS, Search(max_length=15, **keys))
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"mbr": "chrf"}, "search.mbr: a reverse or language model chooses the answers already. Drop one of them."),
+        ({"beam": 1}, "search.beam: with 1 there is one answer, and nothing to choose from. Raise it."),
+    ],
+)
+def test_a_jury_needs_something_to_choose_from(keys, message):
+    pipeline = a_pipeline("words")
+    pipeline.jury = Jury(reverse=a_pipeline("words"))
+    with pytest.raises(AntiphonError) as caught:
+        best(pipeline, ["gut"], **keys)
+    assert str(caught.value) == message

@@ -100,9 +100,9 @@ def test_a_mistake_in_the_command_is_two_lines(cli, arguments, message):
     assert cli(*arguments) == (2, "", f"antiphon: {message}\n")
 
 
-@pytest.mark.parametrize("verb", ["predict", "evaluate", "show", "verify"])
+@pytest.mark.parametrize("verb", ["predict", "show", "verify"])
 def test_every_verb_refuses_a_folder_that_holds_no_model(cli, tmp_path, verb):
-    more = {"evaluate": ["test.tsv"], "show": ["text"]}.get(verb, [])
+    more = {"show": ["text"]}.get(verb, [])
     assert cli(verb, tmp_path / "none", *more) == (
         2, "", f"antiphon: {tmp_path / 'none'}: no such model folder. `antiphon train` makes one; "
         "`antiphon demo` makes a small one.\n",

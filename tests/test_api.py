@@ -75,7 +75,7 @@ def test_further_references(model):
     assert scores["exact match"] == 100.0
     with pytest.raises(AntiphonError) as caught:
         model.evaluate(pairs, references=[["eins"]])
-    assert str(caught.value) == "evaluate: 2 pairs and references for 1; give a list for every pair."
+    assert str(caught.value) == "references: 2 pairs, and references for 1; give a list for every pair."
 
 
 def test_bits_and_perplexity_are_of_one_likelihood(model):

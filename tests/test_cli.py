@@ -14,7 +14,7 @@ import pytest
 from antiphon.cli import main
 from tests.conftest import SMALL
 
-VERBS = ["demo", "check", "train", "predict", "evaluate", "compare", "show", "verify", "doctor"]
+VERBS = ["demo", "check", "train", "predict", "evaluate", "compare", "judge", "show", "verify", "doctor"]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
@@ -81,9 +81,9 @@ def test_the_version(cli):
     ("arguments", "message"),
     [
         (["predit", "x"], 'Unknown command "predit". Did you mean "predict"? Available commands: demo, check, train, '
-         "predict, evaluate, compare, show, verify, ...\nSee: antiphon --help"),
+         "predict, evaluate, compare, judge, show, ...\nSee: antiphon --help"),
         (["--beam", "5"], 'Unknown command "--beam". Available commands: demo, check, train, predict, evaluate, '
-         "compare, show, verify, ...\nSee: antiphon --help"),
+         "compare, judge, show, ...\nSee: antiphon --help"),
         (["predict"], 'Command "predict" parameter --model requires an argument.\nSee: antiphon predict --help'),
         (["predict", "m", "--beem", "3"], "Unknown option: --beem. Did you mean --beam?\nSee: antiphon predict --help"),
         (["train", "--fres"], "Unknown option: --fres. Did you mean --fresh?\nSee: antiphon train --help"),

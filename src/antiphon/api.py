@@ -97,10 +97,6 @@ class Model:
         pairs, judge = list(pairs), scoring.meteor()
         if not pairs:
             raise AntiphonError("evaluate: no pairs are given, and there is no score of nothing. Give at least one.")
-        if references is not None and len(references) != len(pairs):
-            raise AntiphonError(
-                f"evaluate: {len(pairs)} pairs and references for {len(references)}; give a list for every pair."
-            )
         sources, targets = gather(pairs, references, any_target)
         answers = [found[0].text for found in self.pipeline.answer(sources, search, tell=tell)]
         judged = judge_by_model(endpoint, sources, targets, answers) if endpoint else []
@@ -134,25 +130,22 @@ class Model:
 
     def likelihood(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
         """Perplexity and bits per character of the targets, the true words before each being given."""
-        pairs = list(pairs)
-        encoded = [
-            (self.pipeline.source.encode(source), self.pipeline.target.encode(target)) for source, target in pairs
-        ]
-        parts = list(self.pipeline.losses(PairStore.of(encoded)))
+        pairs, unit = list(pairs), self.pipeline.run.data.target_tokenizer.kind
+        parts = list(self.pipeline.losses(self._encode(pairs)))
         loss, symbols = sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts)
-        unit = self.pipeline.run.data.target_tokenizer.kind
         texts = [normalise(target) for _, target in pairs]
         bits = [score for score in text_scores(loss, symbols, unit, texts) if score.name == "bits per character"]
         return [metrics.perplexity(loss, symbols, unit), *bits]
 
     def _calibration_errors(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
         """How far its probabilities are from how often it is right: as they are, and at its fitted temperature."""
-        pipeline, unit = self.pipeline, self.pipeline.run.data.target_tokenizer.kind
-        store = PairStore.of(
-            (pipeline.source.encode(source), pipeline.target.encode(target)) for source, target in pairs
-        )
+        store, unit = self._encode(pairs), self.pipeline.run.data.target_tokenizer.kind
         fitted = [] if self.calibration is None else [self.calibration.fit.temperature]
-        return [calibration_error(lambda: spoken(pipeline, store), one, unit) for one in (1.0, *fitted)]
+        return [calibration_error(lambda: spoken(self.pipeline, store), one, unit) for one in (1.0, *fitted)]
+
+    def _encode(self, pairs: Iterable[tuple[str, str]]) -> PairStore:
+        source, target = self.pipeline.source, self.pipeline.target
+        return PairStore.of([(source.encode(text), target.encode(answer)) for text, answer in pairs])
 
     def confidence(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[Confidence]:
         """How sure the model may be of each text's answer: calibrated probabilities, and signs that it went wrong."""
@@ -235,8 +228,7 @@ def compare(
             raise AntiphonError(f"compare: {name} is a text, {system!r}. Give a model, antiphon.load(...), or answers.")
         if isinstance(system, Model):
             system.refuse_pairs("compare")
-            found = system.pipeline.answer(sources, system.search({"beam": beam}))
-            system = [best.text for best, *_ in found]
+            system = [best.text for best, *_ in system.pipeline.answer(sources, system.search({"beam": beam}))]
         answers[name] = system
     return report(lengths.compare(answers, targets, measured, metric, scoring), sources, targets, certainty)
 

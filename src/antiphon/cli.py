@@ -452,6 +452,56 @@ def compare(
 
 
 @app.command
+def judge(
+    *paths: str,
+    out: Path = Path("judgements.db"),
+    target: str | None = None,
+    no_reference: Flag = False,
+    sample: Number = None,
+    seed: int = 1,
+    beam: Number = None,
+    port: int = 8090,
+    open: Flag = False,
+    report: Flag = False,
+    json: Flag = False,
+) -> None:
+    """Let people judge systems on a page of this machine: blinded, marked for adequacy and fluency, and ranked.
+
+    Marks are kept in one file as they are made. The same command goes on where it ended, and so does
+    `antiphon judge --out FILE`, without asking models again. At the end: means, wins and agreement.
+
+    Parameters
+    ----------
+    paths
+        The test, then the systems: antiphon judge TEST A B. TEST is TSV, JSONL, or sources with --target. A system is
+        a model folder or a file of answers.
+    out
+        The file of judgements.
+    target
+        The line-aligned targets of TEST.
+    no_reference
+        Judges do not see the reference.
+    sample
+        Judge so many pairs, drawn from TEST.
+    seed
+        The draw, and the orders that judges see, are functions of it.
+    beam
+        Hypotheses that are kept, for every model; absent, as each model's own [search] says.
+    port
+        The page's port on 127.0.0.1; it is served nowhere else.
+    open
+        Open the page in a browser.
+    report
+        Only tell what is judged so far.
+    json
+        Tell it as one JSON object.
+    """
+    from antiphon.commands.judge import Holding, run_judge
+
+    run_judge(paths, Holding(out, target, not no_reference, sample, seed, beam, port), report, open, json)
+
+
+@app.command
 def show(
     model: Path,
     text: str,

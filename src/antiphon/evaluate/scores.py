@@ -61,6 +61,10 @@ def gather(
     pairs: Sequence[tuple[str, str]], references: Sequence[Sequence[str]] | None, any_target: bool
 ) -> tuple[list[str], list[list[str]]]:
     """The sources to be asked, and all that is right for each; equal sources are one where any of their targets is."""
+    if references is not None and len(references) != len(pairs):
+        raise AntiphonError(
+            f"references: {len(pairs)} pairs, and references for {len(references)}; give a list for every pair."
+        )
     sources: list[str] = []
     targets: list[list[str]] = []
     known: dict[str, int] = {}

@@ -1,5 +1,6 @@
 """Antiphon from Python."""
 
+import math
 import subprocess
 import sys
 
@@ -63,9 +64,25 @@ def test_sampling_is_repeatable(model):
 def test_scores_with_signatures(model):
     names = [score.name for score in model.evaluate([("one", "eins"), ("two one", "eins zwei")])]
     assert names == [
-        "BLEU", "chrF2", "TER", "exact match", "token accuracy", "WER", "perplexity", "calibration error, raw",
-        "calibration error",
+        "BLEU", "chrF2", "TER", "ROUGE-1", "ROUGE-2", "ROUGE-L", "exact match", "token accuracy", "WER", "CER",
+        "perplexity", "bits per character", "calibration error, raw", "calibration error",
     ]  # fmt: skip
+
+
+def test_further_references(model):
+    pairs = [("one", "eins"), ("two", "x")]
+    scores = {score.name: score.value for score in model.evaluate(pairs, references=[[], [model("two"), "y"]])}
+    assert scores["exact match"] == 100.0
+    with pytest.raises(AntiphonError) as caught:
+        model.evaluate(pairs, references=[["eins"]])
+    assert str(caught.value) == "references: 2 pairs, and references for 1; give a list for every pair."
+
+
+def test_bits_and_perplexity_are_of_one_likelihood(model):
+    perplexity, bits = model.likelihood([("one two", "zwei eins")])
+    # Two words and an end; nine characters and an end.
+    assert bits.value == pytest.approx(3 * math.log2(perplexity.value) / 10)
+    assert bits.signature.startswith("bits|unit:characters|ends:counted|version:")
 
 
 def test_there_is_no_score_of_nothing(model):
@@ -83,9 +100,11 @@ def test_a_model_is_compared_with_answers(model):
     pairs = [("one two", "zwei eins"), ("two one six", "sechs eins zwei"), ("one", "eins")]
     answers = ["zwei eins", "", "eins"]
     found = antiphon.compare({"model": model, "file": answers}, iter(pairs), metric="exact_match", bins=[2], beam=2)
-    assert [system.name for system in found.systems] == ["model", "file"]
-    assert [score.value for score in found.systems[1].by_length] == [100.0, 0.0]
-    assert found.systems[0].overall == next(
+    systems = found.comparison.systems
+    assert [system.name for system in systems] == ["model", "file"]
+    assert [score.value for score in systems[1].by_length] == [100.0, 0.0]
+    assert found.against[0].other == "file"
+    assert systems[0].overall == next(
         score for score in model.evaluate(pairs, search=model.search({"beam": 2})) if score.name == "exact match"
     )
 

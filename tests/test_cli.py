@@ -14,7 +14,7 @@ import pytest
 from antiphon.cli import main
 from tests.conftest import SMALL
 
-VERBS = ["demo", "check", "train", "predict", "evaluate", "compare", "show", "verify", "doctor"]
+VERBS = ["demo", "check", "train", "predict", "evaluate", "compare", "judge", "show", "verify", "doctor"]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
@@ -81,9 +81,9 @@ def test_the_version(cli):
     ("arguments", "message"),
     [
         (["predit", "x"], 'Unknown command "predit". Did you mean "predict"? Available commands: demo, check, train, '
-         "predict, evaluate, compare, show, verify, ...\nSee: antiphon --help"),
+         "predict, evaluate, compare, judge, show, ...\nSee: antiphon --help"),
         (["--beam", "5"], 'Unknown command "--beam". Available commands: demo, check, train, predict, evaluate, '
-         "compare, show, verify, ...\nSee: antiphon --help"),
+         "compare, judge, show, ...\nSee: antiphon --help"),
         (["predict"], 'Command "predict" parameter --model requires an argument.\nSee: antiphon predict --help'),
         (["predict", "m", "--beem", "3"], "Unknown option: --beem. Did you mean --beam?\nSee: antiphon predict --help"),
         (["train", "--fres"], "Unknown option: --fres. Did you mean --fresh?\nSee: antiphon train --help"),
@@ -100,9 +100,9 @@ def test_a_mistake_in_the_command_is_two_lines(cli, arguments, message):
     assert cli(*arguments) == (2, "", f"antiphon: {message}\n")
 
 
-@pytest.mark.parametrize("verb", ["predict", "evaluate", "show", "verify"])
+@pytest.mark.parametrize("verb", ["predict", "show", "verify"])
 def test_every_verb_refuses_a_folder_that_holds_no_model(cli, tmp_path, verb):
-    more = {"evaluate": ["test.tsv"], "show": ["text"]}.get(verb, [])
+    more = {"show": ["text"]}.get(verb, [])
     assert cli(verb, tmp_path / "none", *more) == (
         2, "", f"antiphon: {tmp_path / 'none'}: no such model folder. `antiphon train` makes one; "
         "`antiphon demo` makes a small one.\n",

@@ -15,8 +15,12 @@ from antiphon.data.text import normalise
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import lengths, metrics
 from antiphon.evaluate.calibration import calibration_error
-from antiphon.evaluate.lengths import Comparison
+from antiphon.evaluate.compare import SURE, Certainty, Report, report
+from antiphon.evaluate.endpoint import Endpoint
+from antiphon.evaluate.geval import judge_by_model
 from antiphon.evaluate.metrics import Score
+from antiphon.evaluate.rows import Metric
+from antiphon.evaluate.scores import PLAIN, Scoring, gather, score_all
 from antiphon.evaluate.texts import text_scores
 from antiphon.pipeline import Answer, Pipeline
 from antiphon.predict.quantize import quantize
@@ -77,40 +81,27 @@ class Model:
     def evaluate(
         self,
         pairs: Iterable[tuple[str, str]],
-        tokenize: metrics.Tokens = "13a",
-        lowercase: bool = False,
+        scoring: Scoring = PLAIN,
         search: Search | None = None,
         tell: Callable[[int], None] | None = None,
         any_target: bool = False,
+        references: Sequence[Sequence[str]] | None = None,
+        endpoint: Endpoint | None = None,
     ) -> list[Score]:
         """Answers the sources and scores them against the targets; perplexity is found without answering.
 
-        With `any_target` a source that comes several times is asked once, and any of its targets is right.
+        With `any_target` a source that comes several times is asked once, and any of its targets is right. `references`
+        are further right answers, a list a pair. A language model at `endpoint` is asked to judge too.
         """
         self.refuse_pairs("evaluate")
-        pairs = list(pairs)
+        pairs, judge = list(pairs), scoring.meteor()
         if not pairs:
             raise AntiphonError("evaluate: no pairs are given, and there is no score of nothing. Give at least one.")
-        sources: list[str] = []
-        targets: list[list[str]] = []
-        known: dict[str, int] = {}
-        for source, target in pairs:
-            place = known.setdefault(source, len(sources)) if any_target else len(sources)
-            if place == len(sources):
-                sources.append(source)
-                targets.append([])
-            targets[place].append(target)
+        sources, targets = gather(pairs, references, any_target)
         answers = [found[0].text for found in self.pipeline.answer(sources, search, tell=tell)]
-        return [
-            metrics.bleu(answers, targets, tokenize, lowercase),
-            metrics.chrf(answers, targets, lowercase),
-            metrics.ter(answers, targets, lowercase),
-            metrics.exact_match(answers, targets, lowercase),
-            metrics.token_accuracy(answers, targets, lowercase),
-            metrics.word_error_rate(answers, targets, lowercase=lowercase),
-            self.perplexity(pairs),
-            *self._calibration_errors(pairs),
-        ]
+        judged = judge_by_model(endpoint, sources, targets, answers) if endpoint else []
+        scores = score_all(answers, targets, scoring, judge)
+        return [*scores, *self.likelihood(pairs), *self._calibration_errors(pairs), *judged]
 
     def refuse_pairs(self, verb: str) -> None:
         """Before a verb that asks for answers to sources."""
@@ -137,22 +128,24 @@ class Model:
         whole = [("", pair) if isinstance(pair, str) else pair for pair in pairs]
         return self.pipeline.score(whole)
 
-    def perplexity(self, pairs: Iterable[tuple[str, str]]) -> Score:
-        encoded = [
-            (self.pipeline.source.encode(source), self.pipeline.target.encode(target)) for source, target in pairs
-        ]
-        parts = list(self.pipeline.losses(PairStore.of(encoded)))
-        unit = self.pipeline.run.data.target_tokenizer.kind
-        return metrics.perplexity(sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts), unit)
+    def likelihood(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
+        """Perplexity and bits per character of the targets, the true words before each being given."""
+        pairs, unit = list(pairs), self.pipeline.run.data.target_tokenizer.kind
+        parts = list(self.pipeline.losses(self._encode(pairs)))
+        loss, symbols = sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts)
+        texts = [normalise(target) for _, target in pairs]
+        bits = [score for score in text_scores(loss, symbols, unit, texts) if score.name == "bits per character"]
+        return [metrics.perplexity(loss, symbols, unit), *bits]
 
     def _calibration_errors(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
         """How far its probabilities are from how often it is right: as they are, and at its fitted temperature."""
-        pipeline, unit = self.pipeline, self.pipeline.run.data.target_tokenizer.kind
-        store = PairStore.of(
-            (pipeline.source.encode(source), pipeline.target.encode(target)) for source, target in pairs
-        )
+        store, unit = self._encode(pairs), self.pipeline.run.data.target_tokenizer.kind
         fitted = [] if self.calibration is None else [self.calibration.fit.temperature]
-        return [calibration_error(lambda: spoken(pipeline, store), one, unit) for one in (1.0, *fitted)]
+        return [calibration_error(lambda: spoken(self.pipeline, store), one, unit) for one in (1.0, *fitted)]
+
+    def _encode(self, pairs: Iterable[tuple[str, str]]) -> PairStore:
+        source, target = self.pipeline.source, self.pipeline.target
+        return PairStore.of([(source.encode(text), target.encode(answer)) for text, answer in pairs])
 
     def confidence(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[Confidence]:
         """How sure the model may be of each text's answer: calibrated probabilities, and signs that it went wrong."""
@@ -215,18 +208,19 @@ def compare(
     systems: Mapping[str, Model | Sequence[str]],
     pairs: Iterable[tuple[str, str]],
     *,
-    metric: lengths.Metric = "bleu",
+    metric: Metric = "bleu",
     bins: Sequence[int] | None = None,
     beam: int | None = None,
-    tokenize: metrics.Tokens = "13a",
-    lowercase: bool = False,
-) -> Comparison:
-    """Systems on the same pairs, in all and by source length: a model each, or its answers in the order of the pairs.
+    scoring: Scoring = PLAIN,
+    certainty: Certainty = SURE,
+    references: Sequence[Sequence[str]] | None = None,
+) -> Report:
+    """Systems on the same pairs, the first beside each of the others: a model each, or its answers in order.
 
-    `bins` are the longest lengths of all bins but the last; absent, bins of about as many pairs each.
+    `bins` are the longest lengths of all bins but the last; absent, bins of about as many pairs each. `references` are
+    further right answers, a list a pair.
     """
-    pairs = list(pairs)
-    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    sources, targets = gather(list(pairs), references, any_target=False)
     measured = lengths.measure(sources, bins)
     answers: dict[str, Sequence[str]] = {}
     for name, system in systems.items():
@@ -234,10 +228,9 @@ def compare(
             raise AntiphonError(f"compare: {name} is a text, {system!r}. Give a model, antiphon.load(...), or answers.")
         if isinstance(system, Model):
             system.refuse_pairs("compare")
-            found = system.pipeline.answer(sources, system.search({"beam": beam}))
-            system = [best.text for best, *_ in found]
+            system = [best.text for best, *_ in system.pipeline.answer(sources, system.search({"beam": beam}))]
         answers[name] = system
-    return lengths.compare(answers, targets, measured, metric, tokenize, lowercase)
+    return report(lengths.compare(answers, targets, measured, metric, scoring), sources, targets, certainty)
 
 
 def train(

@@ -13,6 +13,7 @@ from antiphon.errors import AntiphonError
 
 if TYPE_CHECKING:
     from antiphon.config.schema import Run
+    from antiphon.evaluate.scores import Scoring
 
 app = App(
     name="antiphon",
@@ -26,10 +27,14 @@ Texts = Annotated[list[str] | None, Parameter(consume_multiple=False, negative=(
 Partners = Annotated[list[Path] | None, Parameter(name="--with", consume_multiple=False, negative=())]
 Flag = Annotated[bool, Parameter(negative=())]
 Number = int | None
+Language = (
+    Literal["en", "cs", "fr", "es", "de", "ru", "da", "fi", "hu", "it", "nl", "no", "pt", "ro", "sv", "tr"] | None
+)
 
 
 def main() -> None:
-    """Run a verb; the exit code is 0, 2 for the user's mistake, 1 for the machine's or ours, 130 when interrupted."""
+    """Run a verb; the exit code is 0, 2 for the user's mistake, 1 for the machine's or ours, 3 where
+    --fail-if-worse finds so, 130 when interrupted."""
     _unicode_everywhere()
     try:
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
@@ -294,71 +299,119 @@ def predict(
     run_predict(folders, file, searched.changes(), Wanted(scores, confidence, min_confidence, json))
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Scored:
+    """How answers are scored, for every verb that scores them."""
+
+    tokenize: Literal["13a", "none", "intl", "char", "zh"] = "13a"
+    "BLEU's tokenisation, and METEOR's: none for text that is tokenised already."
+    lowercase: Flag = False
+    "Compare without regard to case."
+    language: Language = None
+    "The language of the answers, for METEOR; absent, there is no METEOR."
+    wordnet: Path | None = None
+    "A folder of WordNet's database files: METEOR knows English synonyms."
+    function_words: Path | None = None
+    "METEOR's function words, one a line, instead of our own list."
+
+    def scoring(self, phones: bool = False) -> "Scoring":
+        from antiphon.evaluate.scores import Scoring
+
+        return Scoring(self.tokenize, self.lowercase, phones, self.language, self.wordnet, self.function_words)
+
+
+_PLAIN = Scored()
+
+
 @app.command
 def evaluate(
-    model: Path,
+    model: str,
     test: str,
     *,
     target: str | None = None,
+    references: Files = None,
     any_target: Flag = False,
     beam: Number = None,
     int8: Flag = False,
-    tokenize: Literal["13a", "none", "intl", "char", "zh"] = "13a",
-    lowercase: Flag = False,
+    phones: Flag = False,
     scores: Flag = False,
+    scored: Scored = _PLAIN,
+    judge_url: str | None = None,
+    judge_model: str | None = None,
+    judge_key: str | None = None,
     json: Flag = False,
 ) -> None:
-    """Score a model on test pairs: BLEU, chrF, TER, exact match, accuracy, word error, perplexity, with signatures.
+    """Score a model, or a file of answers, on test pairs.
+
+    BLEU, chrF, TER, METEOR, ROUGE, exact match, accuracy, word and character error; of a model perplexity and bits per
+    character too. Each score is printed with the signature that makes it comparable.
 
     A language model is scored on plain text: perplexity a symbol and a word, bits a character and a byte.
 
     Parameters
     ----------
     model
-        A model folder.
+        A model folder, or a file of answers: line N answers line N of TEST.
     test
         Test pairs: TSV, JSONL, or sources with --target; plain text for a language model; .gz of any.
     target
         The line-aligned targets of TEST.
+    references
+        Files of further right answers, line N for line N of TEST, several on a line between TABs.
     any_target
         A source on several lines is asked once, and any of its targets is right.
     beam
         Hypotheses that are kept; 1 is greedy.
     int8
         Weights in 8 bits while the answer is written: almost always the same answers.
-    tokenize
-        BLEU's tokenisation: none for text that is tokenised already.
-    lowercase
-        Compare without regard to case.
+    phones
+        Answers are phones between spaces: phone error instead of word and character error.
     scores
         Print each target, or text, after its own log-probability and a TAB, instead of scores of all.
+    judge_url
+        An OpenAI-compatible address, such as http://127.0.0.1:8000/v1: the language model there judges every answer for
+        adequacy and fluency, 1 to 5 (G-Eval). Sources, targets and answers are sent to it.
+    judge_model
+        The language model's name at --judge-url.
+    judge_key
+        The environment variable that holds the key for --judge-url.
     json
         Print one JSON object instead of a table.
     """
     if scores:
         from antiphon.commands.scores import run_scores
 
-        run_scores(model, test, target, int8, json)
+        run_scores(Path(model), test, target, int8, json)
         return
 
-    from antiphon.commands.evaluate import run_evaluate
+    from antiphon.commands.evaluate import read_endpoint, run_evaluate
 
-    run_evaluate(model, test, target, any_target, beam, int8, tokenize, lowercase, json)
+    endpoint = read_endpoint(judge_url, judge_model, judge_key)
+    run_evaluate(model, test, target, references or [], any_target, beam, int8, scored.scoring(phones), endpoint, json)
 
 
 @app.command
 def compare(
     *paths: str,
     target: str | None = None,
-    metric: Literal["bleu", "exact_match"] = "bleu",
+    references: Files = None,
+    metric: Literal["bleu", "chrf", "ter", "meteor", "wer", "exact_match"] = "bleu",
     bins: str | None = None,
     beam: Number = None,
-    tokenize: Literal["13a", "none", "intl", "char", "zh"] = "13a",
-    lowercase: Flag = False,
+    train: Files = None,
+    samples: int = 1000,
+    seed: int = 1,
+    level: float = 0.05,
+    fail_if_worse: Flag = False,
+    scored: Scored = _PLAIN,
     out: Path | None = None,
     json: Flag = False,
 ) -> None:
-    """Score several systems on the same test pairs, in all and by source length.
+    """Compare systems on the same test pairs: the first beside each of the others.
+
+    Scores with paired bootstrap and approximate randomisation; by source length, by rare words, by repetition and
+    copying; and in a page or JSON the lines with the largest gains and losses.
 
     Parameters
     ----------
@@ -367,24 +420,85 @@ def compare(
         for line N of TEST. TEST is TSV, JSONL, or sources with --target. Files may be .gz.
     target
         The line-aligned targets of TEST.
+    references
+        Files of further right answers, line N for line N of TEST, several on a line between TABs.
     metric
-        BLEU, or the share of answers that equal their target.
+        The score that is compared.
     bins
         The longest source of each bin but the last, such as 10,15,20; absent, bins of about as many pairs each.
     beam
         Hypotheses that are kept, for every model; absent, as each model's own [search] says.
-    tokenize
-        BLEU's tokenisation: none for text that is tokenised already.
-    lowercase
-        Compare without regard to case.
+    train
+        Training pairs, whose target words are counted to say which are rare; absent, the references are counted.
+    samples
+        Corpora that each test draws.
+    seed
+        The draws are a function of it.
+    level
+        A difference is sure where both tests have p below this.
+    fail_if_worse
+        Exit code 3 if the first system is surely worse than any other; for automatic checks.
     out
-        Also write a picture (.svg), or a self-contained page with picture and table (.html).
+        Also write a chart (.svg), or a self-contained page with everything (.html).
     json
-        Print one JSON object instead of a table.
+        Print one JSON object instead of tables.
     """
-    from antiphon.commands.compare import run_compare
+    from antiphon.commands.compare import Asking, run_compare
+    from antiphon.evaluate.compare import Certainty
 
-    run_compare(paths, target, metric, bins, beam, tokenize, lowercase, out, json)
+    certainty = Certainty(samples, seed, level)
+    asking = Asking(target, references or [], metric, bins, beam, train or [], scored.scoring(), certainty)
+    run_compare(paths, asking, out, json, fail_if_worse)
+
+
+@app.command
+def judge(
+    *paths: str,
+    out: Path = Path("judgements.db"),
+    target: str | None = None,
+    no_reference: Flag = False,
+    sample: Number = None,
+    seed: int = 1,
+    beam: Number = None,
+    port: int = 8090,
+    open: Flag = False,
+    report: Flag = False,
+    json: Flag = False,
+) -> None:
+    """Let people judge systems on a page of this machine: blinded, marked for adequacy and fluency, and ranked.
+
+    Marks are kept in one file as they are made. The same command goes on where it ended, and so does
+    `antiphon judge --out FILE`, without asking models again. At the end: means, wins and agreement.
+
+    Parameters
+    ----------
+    paths
+        The test, then the systems: antiphon judge TEST A B. TEST is TSV, JSONL, or sources with --target. A system is
+        a model folder or a file of answers.
+    out
+        The file of judgements.
+    target
+        The line-aligned targets of TEST.
+    no_reference
+        Judges do not see the reference.
+    sample
+        Judge so many pairs, drawn from TEST.
+    seed
+        The draw, and the orders that judges see, are functions of it.
+    beam
+        Hypotheses that are kept, for every model; absent, as each model's own [search] says.
+    port
+        The page's port on 127.0.0.1; it is served nowhere else.
+    open
+        Open the page in a browser.
+    report
+        Only tell what is judged so far.
+    json
+        Tell it as one JSON object.
+    """
+    from antiphon.commands.judge import Holding, run_judge
+
+    run_judge(paths, Holding(out, target, not no_reference, sample, seed, beam, port), report, open, json)
 
 
 @app.command

@@ -13,6 +13,12 @@ class DiskError(AntiphonError):
     code = 1
 
 
+class Worse(AntiphonError):
+    """No mistake: what was asked to be told by the exit code."""
+
+    code = 3
+
+
 class Interrupted(AntiphonError):
     """Stopped on demand; what was done is saved."""
 

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from antiphon.commands import asking
-from antiphon.commands.compare import name_systems, run_compare
+from antiphon.commands.compare import Asking, run_compare
+from antiphon.commands.systems import name_systems
 
 PAIRS = [
     ("one two", "zwei eins"),
@@ -38,7 +39,8 @@ def test_two_systems_in_one_table(antiphon, pairs, answers, tmp_path):
     right = tmp_path / "run"
     right.write_text("".join(f"{target}\n" for _, target in PAIRS), encoding="utf-8")
     ended = antiphon("compare", right, answers, pairs, "--metric", "exact_match", "--bins", "1,2")
-    *lines, signature = ended.out.splitlines()
+    table, apart, rare, habits = ended.out.split("\n\n")
+    *lines, signature = table.splitlines()
     assert (ended.code, ended.err) == (0, "")
     assert lines == [
         "exact match by source length in words between spaces, 4 pairs",
@@ -49,11 +51,81 @@ def test_two_systems_in_one_table(antiphon, pairs, answers, tmp_path):
         "  all      4  100.00        75.00",
     ]
     assert signature.startswith("exact_match|space:kept|case:mixed|version:")
+    assert apart.startswith("run less answers.txt: +25.00 (95 %: +0.00 to +75.00), p ")
+    assert apart.endswith(": not sure")
+    assert rare.splitlines() == [
+        "Words of the references, F1, by how often they stand in the references",
+        "count  words     run  answers.txt",
+        "    1      3  100.00       100.00",
+        "  2-4      6  100.00        90.91",
+    ]
+    assert habits.splitlines() == [
+        "Repetition and copying, per cent",
+        "                        per cent of       run  answers.txt  references",
+        "words in a row (3) that came before      0.00         0.00        0.00",
+        "     words that stand in the source      0.00         0.00        0.00",
+        "      answers that are their source      0.00         0.00        0.00",
+        "                      empty answers      0.00        25.00        0.00",
+    ]
+
+
+def worse_and_better(tmp_path, count=60):
+    """A test, answers that are all right, and answers of which every third is wrong."""
+    lines = [f"word {number} here" for number in range(count)]
+    (tmp_path / "t.tsv").write_text("".join(f"{line}\t{line} x y\n" for line in lines))
+    (tmp_path / "good").write_text("".join(f"{line} x y\n" for line in lines))
+    (tmp_path / "bad").write_text("".join(f"{line} x y\n" if n % 3 else "nothing\n" for n, line in enumerate(lines)))
+    return [tmp_path / name for name in ("bad", "good", "t.tsv")]
+
+
+@pytest.mark.parametrize("metric", ["bleu", "chrf", "ter", "wer", "exact_match", "meteor"])
+def test_the_exit_code_tells_who_is_worse(antiphon, tmp_path, metric):
+    bad, good, test = worse_and_better(tmp_path)
+    how = [
+        "--metric",
+        metric,
+        "--samples",
+        200,
+        "--fail-if-worse",
+        *(["--language", "en"] if metric == "meteor" else []),
+    ]
+    assert antiphon("compare", good, bad, test, *how).code == 0
+    assert antiphon("compare", good, good, test, *how).code == 0
+    ended = antiphon("compare", bad, good, test, *how)
+    assert ended.code == 3
+    assert ended.err.startswith("antiphon: bad is worse than good (")
+    assert ended.err.endswith(", p < 0.05 by both tests.\n")
+    assert ": worse\n" in ended.out
+
+
+def test_lines_side_by_side(antiphon, tmp_path):
+    bad, good, test = worse_and_better(tmp_path)
+    found = json.loads(antiphon("compare", bad, good, test, "--json", "--samples", 100, "--level", "0.1").out)
+    assert found["certainty"] == {"samples": 100, "seed": 1, "level": 0.1}
+    (one,) = found["against"]
+    assert (one["other"], one["first_is"], one["gains"]) == ("good", "worse", [])
+    assert [loss["pair"] for loss in one["losses"]] == [1, 4, 7, 10, 13, 16, 19, 22, 25, 28]
+    assert one["losses"][0]["first"] == {"answer": "nothing", "score": 0.0}
+    assert one["losses"][0]["other"] == {"answer": "word 0 here x y", "score": pytest.approx(100.0)}
+    low, high = found["systems"][0]["interval"]
+    assert low < found["systems"][0]["overall"] < high
+
+
+def test_rare_words_are_counted_in_the_training_pairs(antiphon, tmp_path):
+    _, good, test = worse_and_better(tmp_path)
+    (tmp_path / "train.tsv").write_text("a\tx x word\nb\tx y\n")
+    found = json.loads(antiphon("compare", good, test, "--train", tmp_path / "train.tsv", "--json").out)
+    assert found["by_rarity"]["counted"] == "training text"
+    # 60 numbers and `here` were never seen; `word` and `y` once; `x` thrice.
+    assert [(row["label"], row["words"]) for row in found["by_rarity"]["rows"]] == [("0", 120), ("1", 120), ("2-4", 60)]
 
 
 def test_json_says_it_all(trained, antiphon, pairs, answers):
     found = json.loads(antiphon("compare", trained, answers, pairs, "--json", "--beam", 2, "--tokenize", "none").out)
-    assert set(found) == {"test", "pairs", "left_out", "metric", "signature", "unit", "bins", "systems"}
+    assert set(found) == {
+        "test", "pairs", "left_out", "metric", "signature", "unit", "bins", "certainty", "systems", "against",
+        "by_rarity", "habits",
+    }  # fmt: skip
     assert (found["test"], found["pairs"], found["metric"], found["unit"]) == (str(pairs), 4, "bleu", "words")
     assert found["signature"].startswith("BLEU|nrefs:1|case:mixed|eff:no|tok:none|")
     assert found["bins"] == [{"from": 1, "to": 4, "pairs": 4}]
@@ -79,7 +151,7 @@ def test_answers_to_lines_that_are_left_out_are_left_out_too(antiphon, tmp_path)
     answers = tmp_path / "answers.gz"
     answers.write_bytes(gzip.compress(b"x\nnothing\nnothing\ny\r\n"))
     ended = antiphon("compare", answers, test, "--metric", "exact_match")
-    assert ended.out.splitlines()[-2] == "  all      2      100.00"
+    assert "\n  all      2      100.00\n" in ended.out
     assert ended.err == f"{test}: 1 lines left out: both sides blank\n{test}: 1 lines left out: invalid JSON\n"
 
 
@@ -116,7 +188,7 @@ def test_a_source_that_a_model_refuses_is_told_before_any_answer(trained, antiph
         "Split the text, or raise search.max_source where memory allows.\n"
     )
     assert ended.err == f"antiphon: {trained}: {told}"
-    assert antiphon("evaluate", trained, test).err == f"antiphon: {told}"
+    assert antiphon("evaluate", trained, test).err == ended.err
 
 
 USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.tsv"
@@ -166,6 +238,21 @@ USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.ts
             ["{answers}", "{test}", "--bins", "3,2"],
             "bins: '3,2' is not allowed: whole numbers above 0 that rise, such as 10,15,20",
         ),
+        (["{answers}", "{test}", "--samples", "9"], "compare.samples: 9 is not allowed: at least 100, or p says nothing."),
+        (["{answers}", "{test}", "--level", "5"], "compare.level: 5.0 is not allowed: between 0 and 1, such as 0.05."),
+        (
+            ["{answers}", "{test}", "--fail-if-worse"],
+            "--fail-if-worse: one system is worse than none. Name another: the one to hold it to.",
+        ),
+        (
+            ["{answers}", "{test}", "--metric", "meteor"],
+            "compare.metric: meteor needs a language. Name it: --language de",
+        ),
+        (
+            ["{answers}", "{test}", "--references", "{folder}/short"],
+            "--references: {folder}/short has 1 lines, but {test} has 4. "
+            "Line N of one belongs to line N of the other: find the line that is missing.",
+        ),
         (
             ["{answers}", "{test}", "--bins", "2,4,9"],
             "bins: no source has 5 to 9 words; these 4 have 1 to 4. Leave an edge out.",
@@ -173,7 +260,8 @@ USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.ts
     ],
     ids=[
         "nothing", "one path", "no system", "no model", "short", "empty", "not utf-8", "no test", "test is a folder",
-        "one column", "out", "unreadable bins", "falling bins", "empty bin",
+        "one column", "out", "unreadable bins", "falling bins", "samples", "level", "worse than none", "no language",
+        "short references", "empty bin",
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared(antiphon, tmp_path, pairs, answers, words, message):
@@ -207,6 +295,6 @@ def test_names_tell_systems_apart(paths, names):
 def test_a_bar_on_a_terminal_names_the_model_that_answers(trained, pairs, monkeypatch, capsys, as_json):
     file = io.StringIO()
     monkeypatch.setattr(asking, "terminal", lambda: Console(file=file, force_terminal=True, width=80))
-    run_compare([str(trained), str(pairs)], None, "bleu", None, None, "13a", False, None, as_json)
+    run_compare([str(trained), str(pairs)], Asking(), None, as_json, fail_if_worse=False)
     assert ("run" in file.getvalue() and "4 of 4 answered" in file.getvalue()) is not as_json
     assert capsys.readouterr().out.startswith("{" if as_json else "BLEU by source length")

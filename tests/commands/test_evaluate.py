@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from antiphon.evaluate.endpoint import Endpoint
+
 
 @pytest.fixture
 def pairs(tmp_path):
@@ -17,7 +19,7 @@ def test_a_table_with_signatures(trained, antiphon, pairs):
     lines = ended.out.splitlines()
     assert ended.code == 0
     assert lines[0].startswith("2 pairs, beam 5, ")
-    assert len(lines) == 10
+    assert len(lines) == 15
     assert lines[1].split()[0] == "BLEU"
     assert [line.split("  ")[0] for line in lines[-2:]] == ["calibration error, raw", "calibration error"]
     assert "100.00" in next(line for line in lines if line.startswith("exact match"))
@@ -85,3 +87,103 @@ def test_a_file_that_cannot_be_scored(trained, antiphon, tmp_path, content, mess
         path.write_bytes(content)
     ended = antiphon("evaluate", trained, path)
     assert (ended.code, ended.out, ended.err) == (2, "", f"antiphon: {message.format(path)}\n")
+
+
+@pytest.fixture
+def answers(tmp_path):
+    path = tmp_path / "answers.txt"
+    path.write_bytes("eins\r\nfünf\u2028sieben\n".encode())
+    return path
+
+
+def test_a_file_of_answers(antiphon, pairs, answers):
+    ended = antiphon("evaluate", answers, pairs, "--language", "de")
+    first, *lines = ended.out.splitlines()
+    assert (ended.code, first) == (0, f"2 pairs, answers of {answers}")
+    scores = {line[:14].strip(): float(line[15:26]) for line in lines}
+    # A line separator inside a line is a space, and ends nothing.
+    assert scores["exact match"] == 50.0
+    assert scores["WER"] == pytest.approx(33.33)
+    assert 0 < scores["METEOR"] < 100
+    assert "perplexity" not in scores
+    found = json.loads(antiphon("evaluate", answers, pairs, "--json", "--phones").out)
+    assert (found["kind"], found["beam"]) == ("answers", None)
+    assert [score["name"] for score in found["scores"]][-1] == "PER"
+
+
+def test_several_references_a_line_and_a_file(antiphon, pairs, answers, tmp_path):
+    (tmp_path / "a").write_text("\nzwei\tfünf sieben\n", encoding="utf-8")
+    (tmp_path / "b").write_text("eins zwei\n\n", encoding="utf-8")
+    found = antiphon("evaluate", answers, pairs, "--references", tmp_path / "a", tmp_path / "b", "--json")
+    (exact,) = [score for score in json.loads(found.out)["scores"] if score["name"] == "exact match"]
+    assert exact["value"] == 100.0
+    assert "|nrefs:var|" in exact["signature"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["{0}/none", "{0}/test.tsv"],
+            "{0}/none: no such system: neither a model folder nor a file of answers. "
+            "`antiphon train` makes the one, `antiphon predict` the other.",
+        ),
+        (
+            ["{0}/empty", "{0}/test.tsv"],
+            "{0}/empty has 0 lines, but {0}/test.tsv has 2. "
+            "Line N of one must answer line N of the other: find the line that is missing.",
+        ),
+        (
+            ["{0}/answers.txt", "{0}/test.tsv", "--references", "{0}/short"],
+            "--references: {0}/short has 1 lines, but {0}/test.tsv has 2. "
+            "Line N of one belongs to line N of the other: find the line that is missing.",
+        ),
+        (
+            ["{0}/answers.txt", "{0}/test.tsv", "--references", "{0}/shirt"],
+            '--references: no such file as {0}/shirt. Did you mean "{0}/short"?',
+        ),
+        (["{0}/answers.txt", "{0}/test.tsv", "--references", "{0}/latin"], "{0}/latin:2: not UTF-8. Convert it: iconv -t UTF-8"),
+        (
+            ["{0}/answers.txt", "{0}/test.tsv", "--any-target"],
+            "--any-target: it is for a model, and {0}/answers.txt is a file of answers. Leave it out.",
+        ),
+        (
+            ["{0}/answers.txt", "{0}/test.tsv", "--wordnet", "{0}"],
+            "wordnet: it is for METEOR, and METEOR needs a language. Name one, such as en.",
+        ),
+    ],
+    ids=["no system", "no answers", "too few references", "no references", "not utf-8", "any target", "wordnet"],
+)  # fmt: skip
+def test_what_cannot_be_scored(antiphon, tmp_path, pairs, answers, words, message):
+    for name, content in (("empty", b""), ("short", b"eins\n"), ("latin", b"eins\nf\xfcnf\n")):
+        (tmp_path / name).write_bytes(content)
+    ended = antiphon("evaluate", *[word.format(tmp_path) for word in words])
+    assert (ended.code, ended.out, ended.err) == (2, "", f"antiphon: {message.format(tmp_path)}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--judge-url", "http://x"], "--judge-url and --judge-model belong together: where the model is, and its name there."),
+        (["--judge-key", "KEY"], "--judge-url and --judge-model belong together: where the model is, and its name there."),
+        (
+            ["--judge-url", "http://x", "--judge-model", "m", "--judge-key", "NO_SUCH_KEY"],
+            "--judge-key: no variable NO_SUCH_KEY is set. Name the one that holds the key.",
+        ),
+        (
+            ["--judge-url", "x", "--judge-model", "m"],
+            "judge-url: 'x' is no address. Name one such as http://127.0.0.1:8000/v1",
+        ),
+    ],
+)  # fmt: skip
+def test_a_judge_that_cannot_be_asked(antiphon, pairs, answers, words, message):
+    ended = antiphon("evaluate", answers, pairs, *words)
+    assert (ended.code, ended.out, ended.err) == (2, "", f"antiphon: {message}\n")
+
+
+def test_a_language_model_judges(antiphon, pairs, answers, monkeypatch):
+    monkeypatch.setattr(Endpoint, "first_words", lambda self, prompt: {"4": 0.5, "5": 0.5})
+    ended = antiphon("evaluate", answers, pairs, "--judge-url", "http://x", "--judge-model", "m")
+    assert [line.split()[:3] for line in ended.out.splitlines()[-2:]] == [
+        ["G-Eval", "adequacy", "4.50"], ["G-Eval", "fluency", "4.50"],
+    ]  # fmt: skip

@@ -9,6 +9,7 @@ from hypothesis import strategies as some
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import metrics
 from antiphon.evaluate.lengths import FEWEST_PAIRS, Bin, compare, measure
+from antiphon.evaluate.scores import Scoring
 
 
 def sources_of(lengths):
@@ -105,11 +106,11 @@ def test_golden_scores_by_hand():
 
 def test_each_bin_is_a_corpus_of_its_own():
     answers = ["x y z v", "x y z z", "x y z v", "x y z v w u"]
-    found = compare({"one": answers}, TARGETS, measure(SOURCES, [3]), "bleu", "none", True).systems[0]
+    found = compare({"one": answers}, TARGETS, measure(SOURCES, [3]), "bleu", Scoring("none", True)).systems[0]
     assert found.overall == metrics.bleu(answers, TARGETS, "none", True)
-    assert found.by_length == (
-        metrics.bleu(answers[:2], TARGETS[:2], "none", True), metrics.bleu(answers[2:], TARGETS[2:], "none", True),
-    )  # fmt: skip
+    parts = [metrics.bleu(answers[part], TARGETS[part], "none", True) for part in (slice(2), slice(2, 4))]
+    assert [score.value for score in found.by_length] == pytest.approx([score.value for score in parts])
+    assert [score.signature for score in found.by_length] == [score.signature for score in parts]
 
 
 def test_sacrebleu_warns_once_a_system(caplog):
@@ -126,7 +127,7 @@ def test_sacrebleu_warns_once_a_system(caplog):
             {"a": ["x"]}, "bleu",
             "compare: a has 1 answers to 4 pairs; answer N belongs to pair N, so give as many of both.",
         ),
-        ({"a": TARGETS}, "rouge", "compare.metric: no such choice as 'rouge'. Known: bleu, exact_match."),
+        ({"a": TARGETS}, "rouge", "compare.metric: no such choice as 'rouge'. Known: bleu, chrf, ter, meteor, wer, exact_match."),
     ],
     ids=["no systems", "too few answers", "metric"],
 )  # fmt: skip

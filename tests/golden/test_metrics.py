@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from antiphon.evaluate import metrics
-from antiphon.evaluate.metrics import bleu, chrf, perplexity
+from antiphon.evaluate.metrics import bleu, chrf, perplexity, word_error_rate
+from antiphon.evaluate.rouge import rouge
 
 DATA = Path(os.environ.get("ANTIPHON_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 
@@ -69,3 +70,29 @@ def test_chrf_of_wmt22_opennmt_as_published():
     assert chrf(answers, one).value == pytest.approx(62.13486259873768, abs=1e-9)
     assert chrf(answers, other).value == pytest.approx(61.473261744605146, abs=1e-9)
     assert chrf(answers, [*zip(one, other, strict=True)]).value == pytest.approx(66.6827090094498, abs=1e-9)
+
+
+def captions():
+    """Pairs of English descriptions of the same picture."""
+    texts = [line.split("\t")[1] for line in lines("flickr8k", "Flickr8k.token.txt.gz")]
+    return texts[0:2000:5], texts[1:2000:5], texts[2:2000:5]
+
+
+@pytest.mark.parametrize(("kind", "theirs"), [("1", "rouge1"), ("2", "rouge2"), ("L", "rougeL")])
+def test_rouge_as_rouge_score_has_it(kind, theirs):
+    scorer = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer([theirs])
+    answers, *references = captions()
+    one = [scorer.score(wanted, said)[theirs].fmeasure for said, wanted in zip(answers, references[0], strict=True)]
+    assert rouge(answers, references[0], kind).value == pytest.approx(100 * sum(one) / len(one), abs=1e-9)
+    both = [*zip(*references, strict=True)]
+    best = [scorer.score_multi(wanted, said)[theirs].fmeasure for said, wanted in zip(answers, both, strict=True)]
+    assert rouge(answers, both, kind).value == pytest.approx(100 * sum(best) / len(best), abs=1e-9)
+
+
+@pytest.mark.parametrize(("unit", "theirs"), [("words", "wer"), ("characters", "cer"), ("phones", "wer")])
+def test_error_rates_as_jiwer_has_them(unit, theirs):
+    measure = getattr(pytest.importorskip("jiwer"), theirs)
+    answers, references, _ = captions()
+    wanted = [" ".join(line.split()) for line in references]
+    said = [" ".join(line.split()) for line in answers]
+    assert word_error_rate(said, wanted, unit).value == pytest.approx(100 * measure(wanted, said), abs=1e-9)

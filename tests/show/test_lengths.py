@@ -1,18 +1,15 @@
-"""The comparison by length as a table and as a page."""
+"""The comparison by length as a table and as a chart."""
 
-import base64
-import hashlib
 import unicodedata
 
 import pytest
 
 from antiphon.evaluate.lengths import compare, measure
-from antiphon.show.lengths import chart_of, html_page, terminal
+from antiphon.show.lengths import chart_of, terminal
 
 SOURCES = ["a b", "a b c", "a b c d e", "a b c d e f"]
 TARGETS = ["x y", "y z", "z u", "u v"]
 SIGNATURE = "exact_match|space:kept|case:mixed|version:"
-ATTACK = "</title></style><script>alert(1)</script>\"' onload='alert(1)"
 
 
 def a_comparison(*names, sources=SOURCES, edges=(3,)):
@@ -70,16 +67,3 @@ def test_one_length_alone_has_no_span():
     comparison = a_comparison("one", sources=["a b", "a b c", "a b c", "a b c"], edges=(2,))
     assert chart_of(comparison).places == ["2", "3"]
     assert chart_of(comparison).notes == ["1 pair", "3 pairs"]
-
-
-def test_the_page_is_complete_and_obeys_no_name():
-    page = html_page(a_comparison("calm", ATTACK), ATTACK)
-    style = page.split("<style>")[1].split("</style>")[0]
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert f"style-src 'sha256-{digest}'" in page
-    assert "<script" not in page
-    assert " style=" not in page
-    assert page.count("<svg") == page.count("<table") == 1
-    assert '<th scope="row">2-3</th><td>2</td><td>0.00</td><td>50.00</td>' in page
-    assert '<th scope="row">all</th><td>4</td><td>0.00</td><td>25.00</td>' in page
-    assert SIGNATURE in page

@@ -1,7 +1,7 @@
-"""What `evaluate` and `compare` share: the test that is asked, and a bar while a model answers."""
+"""What `evaluate`, `compare` and `judge` share: the test that is asked, and a bar while a model answers."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from antiphon.commands.lines import say, terminal
 from antiphon.config.schema import Rows
-from antiphon.data.corpus import Pair, read_rows
+from antiphon.data.corpus import Pair, read_lines, read_rows
 from antiphon.data.rows import NOUNS, read_texts
 from antiphon.errors import AntiphonError
 
@@ -66,6 +66,26 @@ def read_test(test: str, target: str | None, rows: Rows = "pairs") -> Asked:
         what = " Is it source TAB target?" if rows == "pairs" else ""
         raise AntiphonError(f"{test}: no {NOUNS[rows]} in it can be scored ({lines:,} lines).{what}")
     return Asked(test, pairs, numbers, lines, dict(faults))
+
+
+def read_references(paths: Sequence[str], asked: Asked) -> list[list[str]] | None:
+    """Further references of every pair: line N of each file is for line N of the test, several of them between TABs."""
+    if not paths:
+        return None
+    found: list[list[str]] = [[] for _ in asked.pairs]
+    for path in paths:
+        lines = list(read_lines(path, "--references"))
+        if len(lines) != asked.lines:
+            raise AntiphonError(
+                f"--references: {path} has {len(lines):,} lines, but {asked.file} has {asked.lines:,}. "
+                "Line N of one belongs to line N of the other: find the line that is missing."
+            )
+        for place, number in enumerate(asked.numbers):
+            line = lines[number]
+            if not line.sound:
+                raise AntiphonError(f"{path}:{number + 1}: not UTF-8. Convert it: iconv -t UTF-8")
+            found[place] += [text for text in line.text.split("\t") if text.strip()]
+    return found
 
 
 @contextmanager

@@ -1,73 +1,85 @@
-"""`antiphon compare`: several systems on one test, by source length."""
+"""`antiphon compare`: several systems on one test: how sure their difference is, and where it lies."""
 
-import os
-import time
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from antiphon.api import Model, load
-from antiphon.commands.asking import Asked, progress, read_test
-from antiphon.commands.lines import read_inputs, refuse_ending, say_json, terminal
-from antiphon.config.schema import Search
-from antiphon.errors import AntiphonError
-from antiphon.evaluate.lengths import Comparison, Metric, compare, edges_refused, measure
-from antiphon.evaluate.metrics import Tokens
+from antiphon.commands.asking import Asked, read_references, read_test
+from antiphon.commands.lines import refuse_ending, say_json, terminal
+from antiphon.commands.systems import Entry, answer, enter_all
+from antiphon.data.corpus import read_rows
+from antiphon.errors import AntiphonError, Worse
+from antiphon.evaluate.compare import SURE, Against, Certainty, Report, report
+from antiphon.evaluate.differences import Line, Row
+from antiphon.evaluate.lengths import compare, edges_refused, measure
+from antiphon.evaluate.rows import Metric
+from antiphon.evaluate.scores import PLAIN, Scoring, gather
 from antiphon.files import write_text
-from antiphon.show.lengths import chart_of, html_page
-from antiphon.show.lengths import terminal as tabulate
+from antiphon.show.comparison import html_page, verdict
+from antiphon.show.comparison import terminal as tell
+from antiphon.show.lengths import chart_of
 from antiphon.show.lines import svg
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A system that takes part: a model that is still to answer, or answers that are there."""
+class Asking:
+    """What is asked of the systems, beside the test itself."""
 
-    name: str
-    path: str
-    model: Model | None = None
-    search: Search | None = None
-    answers: tuple[str, ...] = ()
-    seconds: float | None = None
+    target: str | None = None
+    references: Sequence[str] = ()
+    metric: Metric = "bleu"
+    bins: str | None = None
+    beam: int | None = None
+    train: Sequence[str] = ()
+    scoring: Scoring = PLAIN
+    certainty: Certainty = SURE
 
 
-def run_compare(
-    paths: Sequence[str],
-    target: str | None,
-    metric: Metric,
-    bins: str | None,
-    beam: int | None,
-    tokenize: Tokens,
-    lowercase: bool,
-    out: Path | None,
-    as_json: bool,
-) -> None:
+def run_compare(paths: Sequence[str], asking: Asking, out: Path | None, as_json: bool, fail_if_worse: bool) -> None:
     refuse_ending(out)
-    edges = None if bins is None else read_edges(bins)
+    edges = None if asking.bins is None else read_edges(asking.bins)
     if len(paths) < 2:
         given = f"only {paths[0]} is given" if paths else "nothing is given"
         raise AntiphonError(
             f"compare: {given}. Name the systems, then the test: antiphon compare runs/a runs/b test.tsv"
         )
-    asked = read_test(paths[-1], target)
+    if fail_if_worse and len(paths) < 3:
+        raise AntiphonError("--fail-if-worse: one system is worse than none. Name another: the one to hold it to.")
+    if asking.metric == "meteor" and asking.scoring.language is None:
+        raise AntiphonError("compare.metric: meteor needs a language. Name it: --language de")
+    asking.scoring.meteor()
+    asked = read_test(paths[-1], asking.target)
+    further = read_references(asking.references, asked)
+    counts = count_words(asking.train) if asking.train else None
     lengths = measure(asked.sources, edges)
-    # All mistakes are told before the first model answers, which can take long.
-    entries = [enter(path, name, asked, beam) for path, name in zip(paths[:-1], name_systems(paths[:-1]), strict=True)]
-    entries = [answer(entry, asked, hidden=as_json) for entry in entries]
-    comparison = compare(
-        {entry.name: entry.answers for entry in entries}, asked.targets, lengths, metric, tokenize, lowercase
-    )
+    entries = [answer(entry, asked, hidden=as_json) for entry in enter_all("compare", paths[:-1], asked, asking.beam)]
+    sources, targets = gather(list(zip(asked.sources, asked.targets, strict=True)), further, any_target=False)
+    comparison = compare({one.name: one.answers for one in entries}, targets, lengths, asking.metric, asking.scoring)
+    found = report(comparison, sources, targets, asking.certainty, counts)
     if as_json:
-        say_json(as_object(comparison, entries, asked, metric))
+        say_json(as_object(found, entries, asked, asking.metric))
     else:
         asked.say_left_out()
-        print(tabulate(comparison, terminal().width))
+        print(tell(found, terminal().width))
     if out is not None:
         intro = f"{comparison.pairs:,} pairs of {Path(asked.file).name}"
-        write_text(out, svg(chart_of(comparison)) if out.suffix == ".svg" else html_page(comparison, intro))
+        write_text(out, svg(chart_of(comparison)) if out.suffix == ".svg" else html_page(found, intro))
         if not as_json:
             print(f"Written: {out}")
+    if fail_if_worse:
+        refuse_worse(found)
+
+
+def refuse_worse(found: Report) -> None:
+    """The exit code says so where the first system is worse than any other, and not by luck."""
+    first, level = found.comparison.systems[0].name, found.certainty.level
+    worse = [f"{one.other} ({one.difference.points:+.2f})" for one in found.worse()]
+    if worse:
+        raise Worse(
+            f"{first} is worse than {', '.join(worse)}: {found.comparison.score.name}, p < {level:g} by both tests."
+        )
 
 
 def read_edges(bins: str) -> list[int]:
@@ -77,58 +89,15 @@ def read_edges(bins: str) -> list[int]:
         raise edges_refused(bins) from None
 
 
-def name_systems(paths: Sequence[str]) -> list[str]:
-    """The last part of each path, more of it where that does not tell them apart, a number where nothing does."""
-    parts = [Path(os.path.abspath(path)).parts for path in paths]
-    depths = [1] * len(paths)
-    while True:
-        names = [str(Path(*part[-depth:])) for part, depth in zip(parts, depths, strict=True)]
-        unclear = [n for n, name in enumerate(names) if names.count(name) > 1 and depths[n] < len(parts[n])]
-        if not unclear:
-            break
-        for n in unclear:
-            depths[n] += 1
-    last = [part[-1] for part in parts]
-    return [
-        name if names.count(name) == 1 else f"{last[n]} ({names[: n + 1].count(name)})" for n, name in enumerate(names)
-    ]
+def count_words(train: Sequence[str]) -> Counter[str]:
+    """How often each word stands in the targets of training pairs."""
+    return Counter(
+        word for row in read_rows(train, [], "--train") if row.fault is None for word in row.pair.target.split()
+    )
 
 
-def enter(path: str, name: str, asked: Asked, beam: int | None) -> Entry:
-    if os.path.isdir(path):
-        model = load(path)
-        search = model.search({"beam": beam})
-        try:
-            model.refuse_pairs("compare")
-            model.pipeline.refuse_too_long(asked.sources, search, asked.places)
-        except AntiphonError as error:
-            raise AntiphonError(f"{path}: {error}") from None
-        return Entry(name, path, model, search)
-    if not os.path.exists(path):
-        raise AntiphonError(
-            f"{path}: no such system: neither a model folder nor a file of answers. "
-            "`antiphon train` makes the one, `antiphon predict` the other."
-        )
-    lines = list(read_inputs(Path(path)))
-    if len(lines) != asked.lines:
-        raise AntiphonError(
-            f"{path} has {len(lines):,} lines, but {asked.file} has {asked.lines:,}. "
-            "Line N of one must answer line N of the other: find the line that is missing."
-        )
-    return Entry(name, path, answers=tuple(lines[number] for number in asked.numbers))
-
-
-def answer(entry: Entry, asked: Asked, hidden: bool) -> Entry:
-    if entry.model is None:
-        return entry
-    started = time.monotonic()
-    with progress(len(asked.pairs), entry.name, hidden) as tell:
-        found = entry.model.pipeline.answer(asked.sources, entry.search, tell=tell)
-    seconds = round(time.monotonic() - started, 2)
-    return replace(entry, answers=tuple(answers[0].text for answers in found), seconds=seconds)
-
-
-def as_object(comparison: Comparison, entries: Sequence[Entry], asked: Asked, metric: Metric) -> dict[str, Any]:
+def as_object(found: Report, entries: Sequence[Entry], asked: Asked, metric: Metric) -> dict[str, Any]:
+    comparison = found.comparison
     return {
         "test": asked.file,
         "pairs": comparison.pairs,
@@ -137,6 +106,7 @@ def as_object(comparison: Comparison, entries: Sequence[Entry], asked: Asked, me
         "signature": comparison.score.signature,
         "unit": comparison.lengths.unit,
         "bins": [{"from": one.shortest, "to": one.longest, "pairs": len(one.pairs)} for one in comparison.lengths.bins],
+        "certainty": asdict(found.certainty),
         "systems": [
             {
                 "name": entry.name,
@@ -145,8 +115,37 @@ def as_object(comparison: Comparison, entries: Sequence[Entry], asked: Asked, me
                 "beam": entry.search.beam if entry.search else None,
                 "seconds": entry.seconds,
                 "overall": system.overall.value,
+                "interval": interval,
                 "by_length": [score.value for score in system.by_length],
             }
-            for entry, system in zip(entries, comparison.systems, strict=True)
+            for entry, system, interval in zip(entries, comparison.systems, found.intervals, strict=True)
         ],
+        "against": [
+            {
+                "other": one.other,
+                **asdict(one.difference),
+                "first_is": verdict(found, one),
+                "gains": [_line(found, one, line) for line in one.gains],
+                "losses": [_line(found, one, line) for line in one.losses],
+            }
+            for one in found.against
+        ],
+        "by_rarity": {"counted": found.counted, "rows": [_row(row) for row in found.rarity]},
+        "habits": [_row(row) for row in found.habits],
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    counted = {} if row.count is None else {"words": row.count}
+    return {"label": row.label, **counted, "values": row.values}
+
+
+def _line(found: Report, one: Against, line: Line) -> dict[str, Any]:
+    answers = {system.name: system.answers[line.number] for system in found.comparison.systems}
+    return {
+        "pair": line.number + 1,
+        "source": found.sources[line.number],
+        "references": found.targets[line.number],
+        "first": {"answer": answers[found.comparison.systems[0].name], "score": line.first},
+        "other": {"answer": answers[one.other], "score": line.other},
     }

@@ -1,39 +1,55 @@
 """`antiphon evaluate`: scores on test pairs, each with its signature."""
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from antiphon.api import Model, load
-from antiphon.commands.asking import Asked, progress, read_test
+from antiphon.commands.asking import Asked, progress, read_references, read_test
 from antiphon.commands.lines import say_json
-from antiphon.evaluate.metrics import Score, Tokens
+from antiphon.commands.systems import Entry, enter, refuse_missing
+from antiphon.errors import AntiphonError
+from antiphon.evaluate.endpoint import Endpoint
+from antiphon.evaluate.geval import judge_by_model
+from antiphon.evaluate.metrics import Score
+from antiphon.evaluate.scores import Scoring, gather, score_all
 
 
 def run_evaluate(
-    folder: Path,
+    path: str,
     test: str,
     target: str | None,
+    references: Sequence[str],
     any_target: bool,
     beam: int | None,
     int8: bool,
-    tokenize: Tokens,
-    lowercase: bool,
+    scoring: Scoring,
+    endpoint: Endpoint | None,
     as_json: bool,
 ) -> None:
-    model = load(folder, int8)
-    asked = read_test(test, target, model.pipeline.run.rows)
-    if model.pipeline.completes:
+    refuse_missing(path)
+    judge = scoring.meteor()  # what it reads is read first, so that its mistakes are told first
+    model = load(path, int8) if os.path.isdir(path) else None
+    asked = read_test(test, target, model.pipeline.run.rows if model else "pairs")
+    if model is not None and model.pipeline.completes:
         _texts(model, asked, int8, as_json)
         return
+    further = read_references(references, asked)
+    entry = enter("evaluate", path, path, model, asked, beam)
+    for flag, given in (("--any-target", any_target), ("--beam", beam is not None), ("--int8", int8)):
+        if given and entry.model is None:
+            raise AntiphonError(f"{flag}: it is for a model, and {path} is a file of answers. Leave it out.")
     pairs = list(zip(asked.sources, asked.targets, strict=True))
-    search = model.search({"beam": beam})
-    model.pipeline.refuse_too_long(asked.sources, search, asked.places)
-    started = time.monotonic()
     questions = len(set(asked.sources)) if any_target else len(pairs)
-    with progress(questions, "", as_json) as tell:
-        scores = model.evaluate(pairs, tokenize, lowercase, search, tell, any_target)
+    started = time.monotonic()
+    if entry.model is not None:
+        with progress(questions, "", as_json) as tell:
+            scores = entry.model.evaluate(pairs, scoring, entry.search, tell, any_target, further, endpoint)
+    else:
+        sources, targets = gather(pairs, further, any_target=False)
+        scores = score_all(entry.answers, targets, scoring, judge)
+        scores += judge_by_model(endpoint, sources, targets, entry.answers) if endpoint else []
     seconds = time.monotonic() - started
     if as_json:
         say_json(
@@ -41,7 +57,8 @@ def run_evaluate(
                 "pairs": len(pairs),
                 "questions": questions,
                 "left_out": asked.left_out,
-                "beam": search.beam,
+                "kind": "answers" if entry.model is None else "model",
+                "beam": entry.search.beam if entry.search else None,
                 "int8": int8,
                 "seconds": round(seconds, 2),
                 "scores": [asdict(score) for score in scores],
@@ -50,8 +67,7 @@ def run_evaluate(
         return
     asked.say_left_out()
     counted = f"{questions:,} sources with {len(pairs):,} targets" if any_target else f"{len(pairs):,} pairs"
-    how = f"beam {search.beam}" + (", 8-bit weights" if int8 else "")
-    print(f"{counted}, {how}, {questions / seconds:,.1f} sentences/s")
+    print(f"{counted}, {_how(entry, int8, questions / seconds)}")
     _table(scores, 2)
 
 
@@ -73,3 +89,22 @@ def _table(scores: Sequence[Score], digits: int) -> None:
     width = max(len(score.name) for score in scores)
     for score in scores:
         print(f"{score.name:<{width}}  {score.value:{digits + 6}.{digits}f}   {score.signature}")
+
+
+def read_endpoint(url: str | None, model: str | None, key_variable: str | None) -> Endpoint | None:
+    """The language model that judges, where one is named; its key comes from the environment, never from the words."""
+    if url is None or model is None:
+        if url or model or key_variable:
+            raise AntiphonError(
+                "--judge-url and --judge-model belong together: where the model is, and its name there."
+            )
+        return None
+    if key_variable is not None and key_variable not in os.environ:
+        raise AntiphonError(f"--judge-key: no variable {key_variable} is set. Name the one that holds the key.")
+    return Endpoint(url, model, None if key_variable is None else os.environ[key_variable])
+
+
+def _how(entry: Entry, int8: bool, speed: float) -> str:
+    if entry.search is None:
+        return f"answers of {entry.path}"
+    return f"beam {entry.search.beam}" + (", 8-bit weights" if int8 else "") + f", {speed:,.1f} sentences/s"

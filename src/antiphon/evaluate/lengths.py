@@ -2,16 +2,17 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, assert_never, get_args
+from typing import Literal
 
 from antiphon.data.text import normalise
 from antiphon.errors import AntiphonError
-from antiphon.evaluate import metrics
-from antiphon.evaluate.metrics import Score, Tokens
+from antiphon.evaluate import rows
+from antiphon.evaluate.metrics import Reference, Score
+from antiphon.evaluate.rows import Measured, Metric
+from antiphon.evaluate.scores import PLAIN, Scoring
 
-Metric = Literal["bleu", "exact_match"]
 Unit = Literal["words", "characters"]
 
 MOST_BINS = 5
@@ -44,8 +45,13 @@ class System:
     """What one system scores on all pairs, and on those of each bin."""
 
     name: str
-    overall: Score
+    answers: tuple[str, ...]
+    measured: Measured
     by_length: tuple[Score, ...]
+
+    @property
+    def overall(self) -> Score:
+        return self.measured.score
 
 
 @dataclass(frozen=True)
@@ -126,16 +132,12 @@ def _fill(lengths: Sequence[int], edges: Sequence[int], unit: Unit) -> list[Bin]
 
 def compare(
     answers: Mapping[str, Sequence[str]],
-    targets: Sequence[str],
+    targets: Sequence[Reference],
     lengths: Lengths,
     metric: Metric = "bleu",
-    tokenize: Tokens = "13a",
-    lowercase: bool = False,
+    scoring: Scoring = PLAIN,
 ) -> Comparison:
     """The answers of every system, by its name, scored on all pairs and in each bin."""
-    if metric not in get_args(Metric):
-        known = ", ".join(get_args(Metric))
-        raise AntiphonError(f"compare.metric: no such choice as {metric!r}. Known: {known}.")
     if not answers:
         raise AntiphonError("compare: no systems are given, and there is nothing to compare. Give at least one.")
     systems = []
@@ -145,22 +147,7 @@ def compare(
                 f"compare: {name} has {len(lines):,} answers to {len(targets):,} pairs; "
                 "answer N belongs to pair N, so give as many of both."
             )
-        overall = _score(lines, targets, metric, tokenize, lowercase)
-        parts = [
-            _score([lines[n] for n in one.pairs], [targets[n] for n in one.pairs], metric, tokenize, lowercase, False)
-            for one in lengths.bins
-        ]
-        systems.append(System(name, overall, tuple(parts)))
+        measured = rows.measure(lines, targets, metric, scoring)
+        parts = tuple(replace(measured.score, value=measured.of(one.pairs)) for one in lengths.bins)
+        systems.append(System(name, tuple(lines), measured, parts))
     return Comparison(lengths, tuple(systems))
-
-
-def _score(
-    answers: Sequence[str], targets: Sequence[str], metric: Metric, tokenize: Tokens, lowercase: bool, warn: bool = True
-) -> Score:
-    match metric:
-        case "bleu":
-            return metrics.bleu(answers, targets, tokenize, lowercase, warn=warn)
-        case "exact_match":
-            return metrics.exact_match(answers, targets, lowercase)
-        case _:
-            assert_never(metric)

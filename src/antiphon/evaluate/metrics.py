@@ -14,11 +14,12 @@ from antiphon.errors import AntiphonError
 
 Reference = str | Sequence[str]  # of one line; several where several answers are right
 Tokens = Literal["13a", "none", "intl", "char", "zh"]
+Unit = Literal["words", "characters", "phones"]
 
 
 @dataclass(frozen=True)
 class Score:
-    """One number: per cent, but for perplexity."""
+    """One number: per cent, but for perplexity and bits."""
 
     name: str
     value: float
@@ -39,10 +40,8 @@ def bleu(
 
     `warn` lets sacrebleu say that the answers look tokenised already.
     """
-    if tokenize not in get_args(Tokens):
-        known = ", ".join(get_args(Tokens))
-        raise AntiphonError(f"bleu.tokenize: no such choice as {tokenize!r}. Known: {known}.")
-    streams = _streams(answers, references)
+    _check(tokenize)
+    streams = streams_of(answers, references)
     # Forced where the text is tokenised already: that is what sacrebleu would warn of.
     forced = tokenize == "none" or not warn
     metric = BLEU(lowercase, forced, tokenize, smooth, max_ngram_order=max_order)
@@ -52,11 +51,18 @@ def bleu(
     return Score(name, result.score, f"{name}|{metric.get_signature()}", higher_is_better=True)
 
 
+def cutter(tokenize: Tokens) -> Callable[[str], str]:
+    """What puts a space between the words of a line, as BLEU does."""
+    _check(tokenize)
+    cut: Callable[[str], str] = BLEU(tokenize=tokenize, force=True).tokenizer
+    return cut
+
+
 def chrf(
     answers: Sequence[str], references: Sequence[Reference], lowercase: bool = False, word_order: int = 0
 ) -> Score:
     """F2 of shared character n-grams (Popović, 2015); with word_order = 2 it is chrF++."""
-    streams = _streams(answers, references)
+    streams = streams_of(answers, references)
     metric = CHRF(word_order=word_order, lowercase=lowercase)
     result = metric.corpus_score(answers, streams)
     return Score(result.name, result.score, f"{result.name}|{metric.get_signature()}", higher_is_better=True)
@@ -64,7 +70,7 @@ def chrf(
 
 def ter(answers: Sequence[str], references: Sequence[Reference], lowercase: bool = True) -> Score:
     """Edits, shifts of phrases included, a reference word (Snover et al., 2006)."""
-    streams = _streams(answers, references)
+    streams = streams_of(answers, references)
     metric = TER(case_sensitive=not lowercase)
     result = metric.corpus_score(answers, streams)
     return Score(result.name, result.score, f"{result.name}|{metric.get_signature()}", higher_is_better=False)
@@ -72,11 +78,14 @@ def ter(answers: Sequence[str], references: Sequence[Reference], lowercase: bool
 
 def exact_match(answers: Sequence[str], references: Sequence[Reference], lowercase: bool = False) -> Score:
     """The share of lines that equal a reference, spaces included."""
-    right, lines = 0, _lines(answers, references)
-    for answer, line in zip(answers, lines, strict=True):
-        right += _case(answer, lowercase) in [_case(reference, lowercase) for reference in line]
-    signature = _sign("exact_match", lowercase, "space:kept", *_several(lines))
+    lines = lines_of(answers, references)
+    right = sum(is_right(answer, line, lowercase) for answer, line in zip(answers, lines, strict=True))
+    signature = sign("exact_match", lowercase, "space:kept", *several(lines))
     return Score("exact match", 100.0 * right / len(answers), signature, higher_is_better=True)
+
+
+def is_right(answer: str, line: Sequence[str], lowercase: bool = False) -> bool:
+    return _case(answer, lowercase) in [_case(reference, lowercase) for reference in line]
 
 
 def token_accuracy(answers: Sequence[str], references: Sequence[Reference], lowercase: bool = False) -> Score:
@@ -84,7 +93,7 @@ def token_accuracy(answers: Sequence[str], references: Sequence[Reference], lowe
 
     Of several references the one that is nearest to the answer counts.
     """
-    right, places, lines = 0, 0, _lines(answers, references)
+    right, places, lines = 0, 0, lines_of(answers, references)
     for answer, line in zip(answers, lines, strict=True):
         said, wanted = _nearest(answer, line, lowercase, str.split)
         right += sum(one == other for one, other in zip(said, wanted, strict=False))
@@ -93,30 +102,36 @@ def token_accuracy(answers: Sequence[str], references: Sequence[Reference], lowe
         raise AntiphonError(
             f"token accuracy: all {len(answers)} lines are empty on both sides; give at least one word."
         )
-    signature = _sign("token_accuracy", lowercase, "tok:spaces", "at:same-place", "of:longer-side", *_several(lines))
+    signature = sign("token_accuracy", lowercase, "tok:spaces", "at:same-place", "of:longer-side", *several(lines))
     return Score("token accuracy", 100.0 * right / places, signature, higher_is_better=True)
 
 
 def word_error_rate(
     answers: Sequence[str],
     references: Sequence[Reference],
-    unit: Literal["words", "characters"] = "words",
+    unit: Unit = "words",
     lowercase: bool = False,
 ) -> Score:
-    """Insertions, deletions and substitutions of the whole corpus, a word (or character) of its references.
+    """Insertions, deletions and substitutions of the whole corpus, a word (or character, or phone) of its references.
 
-    Of several references the one that is nearest to the answer counts.
+    Phones stand between spaces, as words do. Of several references the one that is nearest to the answer counts.
     """
-    edits, total, lines = 0, 0, _lines(answers, references)
+    edits, total, lines = 0, 0, lines_of(answers, references)
     for answer, line in zip(answers, lines, strict=True):
-        said, wanted = _nearest(answer, line, lowercase, str.split if unit == "words" else list)
-        edits += edit_distance(said, wanted)
-        total += len(wanted)
+        more, length = edits_of(answer, line, unit, lowercase)
+        edits, total = edits + more, total + length
     if not total:
         raise AntiphonError(f"word error rate: all {len(references)} references are empty; give at least one word.")
-    short, tokens = ("wer", "tok:spaces") if unit == "words" else ("cer", "tok:characters")
-    signature = _sign(short, lowercase, tokens, *_several(lines))
+    short = {"words": "wer", "characters": "cer", "phones": "per"}[unit]
+    tokens = "tok:characters" if unit == "characters" else "tok:spaces"
+    signature = sign(short, lowercase, tokens, *several(lines))
     return Score(short.upper(), 100.0 * edits / total, signature, higher_is_better=False)
+
+
+def edits_of(answer: str, line: Sequence[str], unit: Unit = "words", lowercase: bool = False) -> tuple[int, int]:
+    """The edits between an answer and its nearest reference, and the length of that."""
+    said, wanted = _nearest(answer, line, lowercase, list if unit == "characters" else str.split)
+    return edit_distance(said, wanted), len(wanted)
 
 
 def perplexity(negative_log_likelihood: float, symbols: int, unit: str) -> Score:
@@ -155,6 +170,12 @@ def edit_distance(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
     return distance
 
 
+def _check(tokenize: Tokens) -> None:
+    if tokenize not in get_args(Tokens):
+        known = ", ".join(get_args(Tokens))
+        raise AntiphonError(f"bleu.tokenize: no such choice as {tokenize!r}. Known: {known}.")
+
+
 def _nearest(
     answer: str, line: Sequence[str], lowercase: bool, cut: Callable[[str], list[str]]
 ) -> tuple[list[str], list[str]]:
@@ -163,7 +184,7 @@ def _nearest(
     return said, wanted[0] if len(wanted) == 1 else min(wanted, key=lambda other: edit_distance(said, other))
 
 
-def _several(lines: Sequence[Sequence[str]]) -> list[str]:
+def several(lines: Sequence[Sequence[str]]) -> list[str]:
     """Signed only where a line has more than one reference."""
     return ["nrefs:var"] if any(len(line) > 1 for line in lines) else []
 
@@ -176,7 +197,7 @@ def _version() -> str:
     return f"version:{version('antiphon')}"
 
 
-def _sign(name: str, lowercase: bool, *parts: str) -> str:
+def sign(name: str, lowercase: bool, *parts: str) -> str:
     return "|".join([name, *parts, "case:lc" if lowercase else "case:mixed", _version()])
 
 
@@ -190,7 +211,7 @@ def _count(answers: Sequence[str], references: Sequence[Reference]) -> None:
         raise AntiphonError("evaluate: 0 answers and 0 references; give at least one of both.")
 
 
-def _lines(answers: Sequence[str], references: Sequence[Reference]) -> list[list[str]]:
+def lines_of(answers: Sequence[str], references: Sequence[Reference]) -> list[list[str]]:
     """The references of every line, in a list each."""
     _count(answers, references)
     lines = [[line] if isinstance(line, str) else [*line] for line in references]
@@ -200,9 +221,9 @@ def _lines(answers: Sequence[str], references: Sequence[Reference]) -> list[list
     return lines
 
 
-def _streams(answers: Sequence[str], references: Sequence[Reference]) -> list[list[str]]:
+def streams_of(answers: Sequence[str], references: Sequence[Reference]) -> list[list[str]]:
     """The references as sacrebleu takes them: all first ones, all second ones, and so on."""
-    lines = _lines(answers, references)
+    lines = lines_of(answers, references)
     most = max(map(len, lines))
     # Typed as text alone, but None is how sacrebleu learns that the number of references varies, and signs it.
     streams = [[line[place] if place < len(line) else None for line in lines] for place in range(most)]

@@ -1,11 +1,12 @@
-"""Scores by source length, shown: a table in the terminal, a chart, a page with both."""
+"""Scores by source length, shown: a table in the terminal, a chart, part of a page with both."""
 
+from collections.abc import Sequence
 from itertools import accumulate
 from string import Template
 
 from antiphon.evaluate.lengths import Comparison
 from antiphon.show.lines import Chart, Line, draw
-from antiphon.show.page import html_file, read_part
+from antiphon.show.page import read_part
 from antiphon.show.text import cut, cut_middle, escaped, legible, steady, width_of
 
 _MEANING = {"words": "words between spaces", "characters": "characters"}
@@ -33,12 +34,16 @@ def chart_of(comparison: Comparison) -> Chart:
 
 def terminal(comparison: Comparison, width: int) -> str:
     """The table, no line wider than `width` (40 at the least), but for the signature, which is to be copied."""
+    title = f"{title_of(comparison)} in {_MEANING[comparison.lengths.unit]}, {_pairs(comparison.pairs)}"
+    return "\n".join([*grid(title, _rows(comparison), width), comparison.score.signature])
+
+
+def grid(title: str, rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """A table in lines: a label, a count and a number a system; long names stand above it, by numbers."""
     width = max(width, 40)
-    rows = _rows(comparison)
     sides = [max(len(row[side]) for row in rows) for side in (0, 1)]
     left = sum(sides) + 2
-    names = [legible(system.name) for system in comparison.systems]
-    title = f"{title_of(comparison)} in {_MEANING[comparison.lengths.unit]}, {_pairs(comparison.pairs)}"
+    names = [legible(name) for name in rows[0][2:]]
     lines = [cut(title, width)]
     if left + sum(2 + max(width_of(name), _NUMBER) for name in names) > width:
         marks = [f"#{number}" for number in range(1, len(names) + 1)]
@@ -46,25 +51,24 @@ def terminal(comparison: Comparison, width: int) -> str:
         for mark, name in zip(marks, names, strict=True):
             lines.append(f"{mark:<{space}}  {steady(cut_middle(name, width - space - 2))}")
         names = marks
-    rows[0][2:] = names
+    body = [[*rows[0][:2], *names], *rows[1:]]
     widths = [max(width_of(name), _NUMBER) for name in names]
     columns = list(range(len(names)))
     while columns:
         # As many systems side by side as there is room for; the others follow below.
         ends = accumulate(2 + widths[c] for c in columns)
         fitting = columns[: max(1, sum(left + end <= width for end in ends))]
-        for row in rows:
+        for row in body:
             cells = [_right(row[2 + c], widths[c]) for c in fitting]
             lines.append("  ".join([_right(row[0], sides[0]), _right(row[1], sides[1]), *cells]))
         columns = columns[len(fitting) :]
-    return "\n".join([*lines, comparison.score.signature])
+    return lines
 
 
-def html_page(comparison: Comparison, intro: str) -> str:
-    """Chart and table on one page that loads nothing from elsewhere."""
+def article(comparison: Comparison) -> tuple[str, str]:
+    """Chart and table as part of a page, and the style that they need."""
     drawing, width, height = draw(chart_of(comparison))
-    meaning = _MEANING[comparison.lengths.unit]
-    article = Template(read_part("picture.html")).substitute(
+    part = Template(read_part("picture.html")).substitute(
         kind="lines",
         number=1,
         name="Chart",
@@ -73,20 +77,21 @@ def html_page(comparison: Comparison, intro: str) -> str:
         viewbox=f"0 0 {width} {height}",
         drawing=drawing,
         open="open",
-        caption=f"Rows are source lengths in {meaning}, columns the systems.",
-        table=_table(comparison),
+        caption=f"Rows are source lengths in {_MEANING[comparison.lengths.unit]}, columns the systems.",
+        table=table(_rows(comparison)),
     )
     style = f"#lines-1 {{ max-width: {width * 5 // 4}px; min-width: {width * 4 // 5}px; }}\n"
-    return html_file("lines", "Comparison", intro, article, style)
+    return part, read_part("lines.css") + style
 
 
-def _table(comparison: Comparison) -> str:
-    head, *rows = _rows(comparison)
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """The first row are the headings, the first cell of each other row is its label."""
+    head, *body = rows
     heads = "".join(f'<th scope="col"><bdi>{escaped(cell)}</bdi></th>' for cell in head)
     lines = [f"<thead><tr>{heads}</tr></thead>"]
-    for first, *cells in rows:
-        numbers = "".join(f"<td>{cell}</td>" for cell in cells)
-        lines.append(f'<tr><th scope="row">{escaped(first)}</th>{numbers}</tr>')
+    for first, *cells in body:
+        numbers = "".join(f"<td>{escaped(cell)}</td>" for cell in cells)
+        lines.append(f'<tr><th scope="row"><bdi>{escaped(first)}</bdi></th>{numbers}</tr>')
     return "\n".join(lines)
 
 

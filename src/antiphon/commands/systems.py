@@ -1,0 +1,95 @@
+"""Systems that take part in a test, for `evaluate`, `compare` and `judge`: models that answer, and files of answers."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from antiphon.api import Model, load
+from antiphon.commands.asking import Asked, progress
+from antiphon.commands.lines import read_inputs
+from antiphon.config.schema import Search
+from antiphon.data.corpus import STRAY
+from antiphon.errors import AntiphonError
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A system that takes part: a model that is still to answer, or answers that are there."""
+
+    name: str
+    path: str
+    model: Model | None = None
+    search: Search | None = None
+    answers: tuple[str, ...] = ()
+    seconds: float | None = None
+
+
+def enter_all(verb: str, paths: Sequence[str], asked: Asked, beam: int | None) -> list[Entry]:
+    """All mistakes are told before the first model answers, which can take long."""
+    entries = []
+    for path, name in zip(paths, name_systems(paths), strict=True):
+        refuse_missing(path)
+        model = load(path) if os.path.isdir(path) else None
+        entries.append(enter(verb, path, name, model, asked, beam))
+    return entries
+
+
+def name_systems(paths: Sequence[str]) -> list[str]:
+    """The last part of each path, more of it where that does not tell them apart, a number where nothing does."""
+    parts = [Path(os.path.abspath(path)).parts for path in paths]
+    depths = [1] * len(paths)
+    while True:
+        names = [str(Path(*part[-depth:])) for part, depth in zip(parts, depths, strict=True)]
+        unclear = [n for n, name in enumerate(names) if names.count(name) > 1 and depths[n] < len(parts[n])]
+        if not unclear:
+            break
+        for n in unclear:
+            depths[n] += 1
+    last = [part[-1] for part in parts]
+    return [
+        name if names.count(name) == 1 else f"{last[n]} ({names[: n + 1].count(name)})" for n, name in enumerate(names)
+    ]
+
+
+def enter(verb: str, path: str, name: str, model: Model | None, asked: Asked, beam: int | None) -> Entry:
+    """The model that was loaded from the path, or the answers in its file."""
+    if model is None:
+        return Entry(name, path, answers=read_answers(path, asked))
+    search = model.search({"beam": beam})
+    try:
+        model.refuse_pairs(verb)
+        model.pipeline.refuse_too_long(asked.sources, search, asked.places)
+    except AntiphonError as error:
+        raise AntiphonError(f"{path}: {error}") from None
+    return Entry(name, path, model, search)
+
+
+def refuse_missing(path: str) -> None:
+    if not os.path.exists(path):
+        raise AntiphonError(
+            f"{path}: no such system: neither a model folder nor a file of answers. "
+            "`antiphon train` makes the one, `antiphon predict` the other."
+        )
+
+
+def read_answers(path: str, asked: Asked) -> tuple[str, ...]:
+    """A file of answers, line N for line N of the test; lines end with \\n only, other breaks in them become spaces."""
+    lines = list(read_inputs(Path(path)))
+    if len(lines) != asked.lines:
+        raise AntiphonError(
+            f"{path} has {len(lines):,} lines, but {asked.file} has {asked.lines:,}. "
+            "Line N of one must answer line N of the other: find the line that is missing."
+        )
+    return tuple(STRAY.sub(" ", lines[number]) for number in asked.numbers)
+
+
+def answer(entry: Entry, asked: Asked, hidden: bool) -> Entry:
+    if entry.model is None:
+        return entry
+    started = time.monotonic()
+    with progress(len(asked.pairs), entry.name, hidden) as tell:
+        found = entry.model.pipeline.answer(asked.sources, entry.search, tell=tell)
+    seconds = round(time.monotonic() - started, 2)
+    return replace(entry, answers=tuple(answers[0].text for answers in found), seconds=seconds)

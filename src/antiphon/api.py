@@ -191,16 +191,9 @@ def load(
     if int8:
         quantize(loaded.model)
     beside = [load(partner, int8).pipeline for partner in partners]
-    for name, partner in zip(partners, beside, strict=True):
-        if partner.completes != (loaded.run.model.kind == "language_model"):
-            raise AntiphonError(f"{name}: not of the same kind as {folder}: a language model writes with its own kind.")
-        if partner.target.to_bytes() != loaded.target.to_bytes():
-            raise AntiphonError(
-                f"{name}: its target vocabulary is not that of {folder}, and models that write together need the same. "
-                "Train both with the same target texts and data.target.tokenizer."
-            )
     jury = Jury(*(None if judge is None else load(judge, int8).pipeline for judge in (reverse, model_of_answers)))
     pipeline = Pipeline(loaded.model, loaded.source, loaded.target, loaded.run, beside, jury)
+    pipeline.refuse_strangers(str(folder), list(map(str, partners)))
     return Model(pipeline, loaded.report, read_calibration(loaded.report, str(Path(folder) / REPORT)))
 
 

@@ -1,6 +1,6 @@
 """Text in, text out: the one path that validation, the command line, Python and tests all use.
 
-B sentences · S source places · N texts
+B sentences · S, T source and target places · N texts
 """
 
 from collections.abc import Callable, Iterator, Sequence

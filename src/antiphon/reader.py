@@ -34,6 +34,17 @@ class Reader:
         self.completes = isinstance(model, LanguageModel)  # then a text is a prompt, and its answer goes on from it
         self.start, self.end = (BREAK, _NEVER) if run.rows == "running" else (START, END)
 
+    def refuse_strangers(self, name: str, partners: Sequence[str]) -> None:
+        """Models that write together need the same words; `name` and `partners` are where they come from."""
+        for partner, reader in zip(partners, self.partners, strict=True):
+            if reader.completes != self.completes:
+                raise AntiphonError(f"{partner}: not of the same kind as {name}, so they cannot write together.")
+            if reader.target.to_bytes() != self.target.to_bytes():
+                raise AntiphonError(
+                    f"{partner}: its target vocabulary is not that of {name}, and models that write together need the "
+                    "same. Train both with the same target texts and data.target.tokenizer."
+                )
+
     def encode(self, text: str) -> list[int]:
         """What the model reads of a text; the lines of a running text are parted by breaks."""
         return encode_lines(self.target, text) if self.run.rows == "running" else self.source.encode(text)

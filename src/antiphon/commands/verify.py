@@ -1,6 +1,6 @@
 """`antiphon verify`: the promises, proved on the user's own model.
 
-T target places · V words
+T target places · V words · B sentences · S source places
 """
 
 import json

@@ -1,6 +1,6 @@
 """Texts that no answer may contain, however its symbols spell them.
 
-V words · U states
+V words · U states of an automaton · X bytes
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """What a beam search weighed at each step, for those who want to see it; a search that is not asked records nothing.
 
-J hypotheses before a step, K after it · W best words of each
+B sentences, one here · J hypotheses before a step, K after it · W best words of each
 """
 
 from collections.abc import Sequence

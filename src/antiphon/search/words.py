@@ -1,6 +1,6 @@
 """Rules on the next word of a hypothesis: what may come alone, what may not come. Small values, in any number at once.
 
-N rows · V words
+B sentences · N rows · V words · X words that are ruled out
 """
 
 from collections.abc import Iterator, Sequence

@@ -36,6 +36,22 @@ def test_more_answers_widen_the_beam(trained):
     assert len(model.predict(["one"], n_best=7)[0]) == 7
 
 
+def test_a_search_is_a_value_that_can_be_kept(model):
+    search = model.search({"groups": 3, "n_best": 3, "avoid": ["zwei"]})
+    assert (search.beam, search.groups, model.search({"beam": 9}, search).avoid) == (6, 3, ["zwei"])
+    found = model.predict(["two one", "one"], search)
+    assert [len(answers) for answers in found] == [3, 3]
+    assert not any("zwei" in answer.text for answers in found for answer in answers)
+    assert [len(answers) for answers in model.predict(["one"], search, n_best=2)] == [2]
+
+
+def test_a_model_with_partners_has_a_perplexity_too(trained, model):
+    together = antiphon.load(trained, partners=[trained])
+    pairs = [("one", "eins"), ("two one", "eins zwei")]
+    assert together.perplexity(pairs).value == pytest.approx(model.perplexity(pairs).value, rel=1e-4)
+    assert together("six five") == model("six five")
+
+
 def test_what_is_not_given_is_as_the_model_says(model):
     assert model.search({"beam": None}) == model.pipeline.run.search
     assert model.search({"beam": 2}).beam == 2

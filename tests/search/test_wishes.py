@@ -14,6 +14,7 @@ from antiphon.evaluate.utility import utility
 from antiphon.pipeline import Pipeline
 from antiphon.reader import Jury
 from antiphon.search.rerank import expected_utilities
+from antiphon.search.wishes import Wishes
 
 TEXTS = [
     "der rote Wein (rot) ist gut.",
@@ -289,3 +290,17 @@ def test_a_jury_needs_something_to_choose_from(keys, message):
     with pytest.raises(AntiphonError) as caught:
         best(pipeline, ["gut"], **keys)
     assert str(caught.value) == message
+
+
+def test_of_running_text_nothing_can_be_demanded_but_much_avoided():
+    tokenizer = learn(KINDS["words"], TEXTS * 5)
+    for keys in ({"contain": ["gut"]}, {"answers": ["gut"]}):
+        with pytest.raises(AntiphonError) as caught:
+            Wishes(Search(**keys), tokenizer, -1).of("das", "line 1", 9, 9)
+        assert str(caught.value) == (
+            "line 1: this model writes running text, which comes to no end by itself, so nothing can be demanded of the "
+            "whole. Leave out search.contain, keep, glossary and answers."
+        )
+    avoid = Wishes(Search(avoid=["gut"]), tokenizer, -1).avoid
+    banned = avoid.judge(avoid.first(0)).words.tolist()
+    assert [tokenizer.pieces([word]) for word in banned] == [["gut"], ["gut."]]

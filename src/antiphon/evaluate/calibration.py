@@ -1,6 +1,6 @@
 """Calibration: a temperature that makes probabilities mean what they say, and how far they are from it.
 
-C places at a time · V words
+P places, C of them at a time · V words
 """
 
 import math

@@ -2,6 +2,8 @@
 
 P, R = matches / words of the answer, of the reference; a match of stage i counts w_i, a content word delta, a function
 word 1 - delta. F = P R / (alpha P + (1 - alpha) R); score = F (1 - gamma (chunks / matches) ^ beta).
+
+N sentences · M sums of each
 """
 
 from collections.abc import Callable, Hashable, Sequence

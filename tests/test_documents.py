@@ -106,7 +106,7 @@ def run_command(line: str, folder: Path) -> Outcome:
         given = _shell(before, folder).out if before else ""
         words, target = (words[:-2], folder / words[-1]) if ">" in words else (words, None)
         parse(words[1:])
-        if words[1] == "demo":  # it takes a minute, and has tests of its own
+        if words[1] in ("demo", "judge"):  # one takes a minute, one waits for people; they have tests of their own
             return Outcome(0, "", "")
         outcome = run_antiphon(words[1:], given)
         if target is not None:

@@ -6,7 +6,7 @@ from antiphon.layers.cells import KernelPart
 from antiphon.layers.quantized import Int8Linear, refuse_inexact
 from antiphon.predict.heads import Words
 
-SMALLEST = 16  # inputs and outputs of a product that is worth it
+SMALLEST = 1 << 19  # numbers in a matrix whose product gains more than rounding its input costs
 
 
 def quantize(model: nn.Module, smallest: int = SMALLEST) -> None:
@@ -24,7 +24,7 @@ def quantize(model: nn.Module, smallest: int = SMALLEST) -> None:
                     weight, bias, digits = child.weight_VE, child.bias_V, 1
                 case _:
                     continue
-            if min(weight.shape) >= smallest:
+            if weight.numel() >= smallest:
                 product = Int8Linear(weight, bias, digits)
                 setattr(part, name, product)
                 if isinstance(child, KernelPart):

@@ -121,8 +121,7 @@ class Model:
         """Scores of labels, or of tags parted by spaces; which labels are confused, and which were never seen."""
         if not isinstance(self.pipeline, Labelling):
             raise AntiphonError("mark: this model gives no labels. Ask for its scores: model.evaluate(pairs).")
-        temperature = None if self.calibration is None else self.calibration.fit.temperature
-        return mark(self.pipeline, temperature, list(examples), tell)
+        return mark(self.pipeline, self.calibration and self.calibration.fit.temperature, list(examples), tell)
 
     def evaluate_texts(self, texts: Iterable[str]) -> list[Score]:
         """A language model's perplexity a symbol and a word, and its bits a character and a byte.
@@ -154,11 +153,9 @@ class Model:
     def _calibration_errors(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
         """How far its probabilities are from how often it is right: as they are, and at its fitted temperature."""
         store, unit = self._encode(pairs), self.pipeline.run.data.target_tokenizer.kind
-        fitted, pipeline = [] if self.calibration is None else [self.calibration.fit.temperature], self.pipeline
-        return [
-            calibration_error(lambda: spoken(writing(pipeline, "calibration"), store), one, unit)
-            for one in (1.0, *fitted)
-        ]
+        fitted = [] if self.calibration is None else [self.calibration.fit.temperature]
+        pipeline = writing(self.pipeline, "evaluate")
+        return [calibration_error(lambda: spoken(pipeline, store), one, unit) for one in (1.0, *fitted)]
 
     def _encode(self, pairs: Iterable[tuple[str, str]]) -> PairStore:
         source, target = self.pipeline.source, self.pipeline.target

@@ -223,11 +223,16 @@ def whole_runs():
         for side in ("source", "target"):
             if tables["data"][side]["tokenizer"]["kind"] in ("labels", "spelled"):
                 tables["data"][side] = Side().model_dump()
-        if tables["model"]["kind"] == "classifier":
+        if tables["model"]["kind"] in ("classifier", "tagger"):
             data = {key: value for key, value in tables["data"].items() if key != "target"}
-            columns = [2, 1] if tables["model"]["texts"] == "one" else [2, 3, 1]
+            columns = [2, 1] if tables["model"].get("texts", "one") == "one" else [2, 3, 1]
             data |= {"window": 0, "joint": False, "columns": columns}
             learning = {"metric": "accuracy", "corruption": {}, "teacher_forcing": {}, "r_drop": 0.0}
+            if tables["model"]["kind"] == "tagger":
+                tables["model"]["letters"] = 0
+                data["header"] = False
+                data["source"]["tokenizer"].pop("dropout", None)
+                learning |= {"balance": 0.0, "label_smoothing": 0.0}
             return tables | {"data": data, "train": tables["train"] | learning}
         tables["data"] |= {"columns": [], "header": False}
         tables["train"] |= {"balance": 0.0}

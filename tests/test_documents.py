@@ -142,6 +142,13 @@ def folder(tmp_path, monkeypatch):
     for name, part in (("text.txt", pairs[:70]), ("test.txt", pairs[70:])):
         (tmp_path / name).write_text("".join(part).replace("\t", " is "), "utf-8")
     (tmp_path / "sentences.txt").write_text("twenty one\n\nthirty four\n", "utf-8")
+    reviews = [f"{'bad' if n % 2 else 'good'}\t{'dull' if n % 2 else 'lovely'} film {n}\n" for n in range(40)]
+    (tmp_path / "reviews.tsv").write_text("".join(reviews[:30]), "utf-8")
+    (tmp_path / "reviews-test.tsv").write_text("".join(reviews[30:]), "utf-8")
+    tagged = "the\tDET\nbig\tADJ\ndog\tNOUN\nsees\tVERB\na\tDET\ncat\tNOUN\n"
+    sentences = [tagged.replace("big", f"big{n}") for n in range(12)]
+    (tmp_path / "tagged.conll").write_text("\n".join(sentences[:9]), "utf-8")
+    (tmp_path / "tagged-test.conll").write_text("\n".join(sentences[9:]), "utf-8")
     load_run = toml.load_run
     for module in (toml, api):
         monkeypatch.setattr(

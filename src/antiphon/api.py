@@ -22,6 +22,8 @@ from antiphon.evaluate.metrics import Score
 from antiphon.evaluate.rows import Metric
 from antiphon.evaluate.scores import PLAIN, Scoring, gather, score_all
 from antiphon.evaluate.texts import text_scores
+from antiphon.labelling.opening import Answering, Labelling, open_pipeline, writing
+from antiphon.labelling.scoring import Marks, mark, refuse_search
 from antiphon.pipeline import Answer, Pipeline
 from antiphon.predict.quantize import quantize
 from antiphon.reader import Jury
@@ -35,7 +37,7 @@ from antiphon.store import REPORT, load_folder
 class Model:
     """A trained model: text in, text out."""
 
-    def __init__(self, pipeline: Pipeline, report: Mapping[str, Any], calibration: Calibration | None = None) -> None:
+    def __init__(self, pipeline: Answering, report: Mapping[str, Any], calibration: Calibration | None = None) -> None:
         self.pipeline, self.report, self.calibration = pipeline, report, calibration
 
     def __call__(self, text: str) -> str:
@@ -72,6 +74,8 @@ class Model:
         More answers or groups than its beam has room for widen the beam, unless a beam is given too.
         """
         given = {key: value for key, value in changes.items() if value is not None}
+        if isinstance(self.pipeline, Labelling):
+            refuse_search(self.pipeline, given)
         own = base or self.pipeline.run.search
         n_best, groups = given.get("n_best", own.n_best), given.get("groups", own.groups)
         if "beam" not in given and isinstance(n_best, int) and isinstance(groups, int) and groups > 0:
@@ -93,6 +97,8 @@ class Model:
         With `any_target` a source that comes several times is asked once, and any of its targets is right. `references`
         are further right answers, a list a pair. A language model at `endpoint` is asked to judge too.
         """
+        if isinstance(self.pipeline, Labelling):
+            return self.mark(pairs, tell).scores
         self.refuse_pairs("evaluate")
         pairs, judge = list(pairs), scoring.meteor()
         if not pairs:
@@ -111,6 +117,12 @@ class Model:
                 "Score it on plain text: antiphon evaluate, or model.evaluate_texts(texts)."
             )
 
+    def mark(self, examples: Iterable[tuple[str, str]], tell: Callable[[int], None] | None = None) -> Marks:
+        """Scores of labels, or of tags parted by spaces; which labels are confused, and which were never seen."""
+        if not isinstance(self.pipeline, Labelling):
+            raise AntiphonError("mark: this model gives no labels. Ask for its scores: model.evaluate(pairs).")
+        return mark(self.pipeline, self.calibration and self.calibration.fit.temperature, list(examples), tell)
+
     def evaluate_texts(self, texts: Iterable[str]) -> list[Score]:
         """A language model's perplexity a symbol and a word, and its bits a character and a byte.
 
@@ -119,7 +131,8 @@ class Model:
         if not self.pipeline.completes:
             raise AntiphonError("evaluate_texts: this model answers sources. Give it pairs: model.evaluate(pairs).")
         texts = [normalise(text) for text in texts]
-        parts = list(self.pipeline.losses(PairStore.of([([], self.pipeline.target.encode(text)) for text in texts])))
+        store = PairStore.of([([], self.pipeline.target.encode(text)) for text in texts])
+        parts = list(self.pipeline.losses(store))
         loss, symbols = sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts)
         return text_scores(loss, symbols, self.pipeline.run.data.target_tokenizer.kind, texts)
 
@@ -141,7 +154,8 @@ class Model:
         """How far its probabilities are from how often it is right: as they are, and at its fitted temperature."""
         store, unit = self._encode(pairs), self.pipeline.run.data.target_tokenizer.kind
         fitted = [] if self.calibration is None else [self.calibration.fit.temperature]
-        return [calibration_error(lambda: spoken(self.pipeline, store), one, unit) for one in (1.0, *fitted)]
+        pipeline = writing(self.pipeline, "evaluate")
+        return [calibration_error(lambda: spoken(pipeline, store), one, unit) for one in (1.0, *fitted)]
 
     def _encode(self, pairs: Iterable[tuple[str, str]]) -> PairStore:
         source, target = self.pipeline.source, self.pipeline.target
@@ -152,25 +166,17 @@ class Model:
         return judge_answers(self.pipeline, self.calibration, texts, answers)
 
     def show(self, text: str, expected: str | None = None) -> Attention:
-        """Where the model looked while it answered: every layer and head, in symbols and in words, and an alignment.
-
-        Ready to be drawn by `antiphon.show.heads`, and its `picture` by `antiphon.show.heatmap`.
-        """
+        """Where the model looked: every layer and head, in symbols and words, ready for `antiphon.show.heads`."""
         return read_attention(self.pipeline, text, expected)
 
     def show_beam(self, text: str, beam: int | None = None) -> BeamTree:
-        """What beam search weighed at each step, what it cut, what finished and what won.
-
-        Ready to be drawn by `antiphon.show.beams`, and by `antiphon.show.branches` in a terminal.
-        """
-        return read_tree(self.pipeline, text, self.search({"beam": beam, "n_best": 1, "sample": False}))
+        """What beam search weighed at each step, what it cut, what finished and what won: for `antiphon.show.beams`."""
+        pipeline = writing(self.pipeline, "show --beam")
+        return read_tree(pipeline, text, self.search({"beam": beam, "n_best": 1, "sample": False}))
 
     def gradients(self, text: str, tell: Callable[[int, int], None] | None = None) -> Gradients:
-        """How far gradients reach in each recurrent layer, over this text and the model's own answer to it.
-
-        Ready to be drawn by `antiphon.show.gradients`; `tell` hears of the steps done, and of all.
-        """
-        return read_chains(self.pipeline, text, tell)
+        """How far gradients reach in each recurrent layer, over this text and its answer; `tell` hears of the steps."""
+        return read_chains(writing(self.pipeline, "show --gradients"), text, tell)
 
 
 def load(
@@ -190,10 +196,14 @@ def load(
     loaded = load_folder(Path(folder))
     if int8:
         quantize(loaded.model)
-    beside = [load(partner, int8).pipeline for partner in partners]
-    jury = Jury(*(None if judge is None else load(judge, int8).pipeline for judge in (reverse, model_of_answers)))
-    pipeline = Pipeline(loaded.model, loaded.source, loaded.target, loaded.run, beside, jury)
-    pipeline.refuse_strangers(str(folder), list(map(str, partners)))
+    beside = [writing(load(partner, int8).pipeline, str(partner)) for partner in partners]
+    named = (reverse, model_of_answers)
+    judges = [None if one is None else writing(load(one, int8).pipeline, str(one)) for one in named]
+    pipeline = open_pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
+    if beside or any(judges):
+        own = writing(pipeline, str(folder))
+        pipeline = Pipeline(own.model, own.source, own.target, own.run, beside, Jury(*judges))
+        pipeline.refuse_strangers(str(folder), list(map(str, partners)))
     return Model(pipeline, loaded.report, read_calibration(loaded.report, str(Path(folder) / REPORT)))
 
 
@@ -240,6 +250,7 @@ def train(
 
     `data` are the keys of [data]; `sets` are strings such as "train.max_steps=2000", as after `--set`.
     """
+    from antiphon.training.folder import default_out
     from antiphon.training.loop import train as train_run
 
     path = None if run is None else Path(run)
@@ -247,7 +258,3 @@ def train(
     folder = Path(out) if out is not None else default_out(path, recipe)
     train_run(chosen, folder, fresh, None if quiet else Console())
     return load(folder)
-
-
-def default_out(run: Path | None, recipe: str | None) -> Path:
-    return Path("runs") / (run.stem if run is not None else recipe or "run")

@@ -161,7 +161,7 @@ def train(run: Path | None = None, *, chosen: Chosen = _NOTHING, out: Path | Non
 
     from rich.console import Console
 
-    from antiphon.api import default_out
+    from antiphon.training.folder import default_out
     from antiphon.training.loop import train as train_run
 
     folder = out if out is not None else default_out(run, chosen.recipe)
@@ -283,7 +283,7 @@ def predict(
     int8
         Weights in 8 bits while the answer is written: almost always the same answers.
     scores
-        Put the score and a TAB before each answer.
+        Put the score and a TAB before each answer; of a classifier it is the probability of the label.
     confidence
         Put the confidence and a TAB before each answer: the geometric mean of its symbols' calibrated probabilities.
         With --json also the probability of each word and of the whole, and warnings.
@@ -340,6 +340,7 @@ def evaluate(
     judge_url: str | None = None,
     judge_model: str | None = None,
     judge_key: str | None = None,
+    out: Path | None = None,
     json: Flag = False,
 ) -> None:
     """Score a model, or a file of answers, on test pairs.
@@ -347,14 +348,17 @@ def evaluate(
     BLEU, chrF, TER, METEOR, ROUGE, exact match, accuracy, word and character error; of a model perplexity and bits per
     character too. Each score is printed with the signature that makes it comparable.
 
-    A language model is scored on plain text: perplexity a symbol and a word, bits a character and a byte.
+    A language model is scored on plain text: perplexity a symbol and a word, bits a character and a byte. A classifier
+    is scored on texts and their labels: accuracy, F1, calibration, and which labels it confuses. A tagger is scored on
+    CoNLL files: accuracy of words and sentences, F1 of spans.
 
     Parameters
     ----------
     model
         A model folder, or a file of answers: line N answers line N of TEST.
     test
-        Test pairs: TSV, JSONL, or sources with --target; plain text for a language model; .gz of any.
+        Test pairs, or texts and labels: TSV, JSONL, or sources with --target; plain text for a language model, CoNLL
+        for a tagger; .gz of any.
     target
         The line-aligned targets of TEST.
     references
@@ -376,6 +380,8 @@ def evaluate(
         The language model's name at --judge-url.
     judge_key
         The environment variable that holds the key for --judge-url.
+    out
+        Also write a picture (.svg) of the labels that a classifier confuses.
     json
         Print one JSON object instead of a table.
     """
@@ -388,7 +394,9 @@ def evaluate(
     from antiphon.commands.evaluate import read_endpoint, run_evaluate
 
     endpoint = read_endpoint(judge_url, judge_model, judge_key)
-    run_evaluate(model, test, target, references or [], any_target, beam, int8, scored.scoring(phones), endpoint, json)
+    run_evaluate(
+        model, test, target, references or [], any_target, beam, int8, scored.scoring(phones), endpoint, json, out
+    )
 
 
 @app.command

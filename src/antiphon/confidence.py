@@ -24,6 +24,9 @@ from antiphon.errors import AntiphonError
 from antiphon.evaluate import guards
 from antiphon.evaluate.calibration import LEAST, MOST, Fit, fit_temperature
 from antiphon.evaluate.guards import Usual, longest_repeat, unread_words
+from antiphon.labelling.classifying import Classifying
+from antiphon.labelling.opening import Answering
+from antiphon.labelling.tagging import Tagging
 from antiphon.pipeline import Answer, Pipeline
 
 SYMBOLS = 5_000  # of the validation pairs that a temperature is fitted on, at the most
@@ -118,7 +121,7 @@ def spoken(pipeline: Pipeline, store: PairStore) -> Iterator[tuple[Tensor, Tenso
 
 
 def judge_answers(
-    pipeline: Pipeline, calibration: Calibration | None, texts: Sequence[str], answers: Sequence[Answer]
+    pipeline: Answering, calibration: Calibration | None, texts: Sequence[str], answers: Sequence[Answer]
 ) -> list[Confidence]:
     """How sure the model may be of each answer, from one more pass over it; so it works after any search.
 
@@ -129,6 +132,10 @@ def judge_answers(
             "confidence: a language model goes on from a text and answers none. Ask for its scores instead: --scores."
         )
     temperature = 1.0 if calibration is None else calibration.fit.temperature
+    if isinstance(pipeline, Classifying):
+        return _judge_labels(pipeline, temperature, texts, answers)
+    if isinstance(pipeline, Tagging):
+        return [_judge_tags(pipeline, temperature, *pair) for pair in zip(texts, answers, strict=True)]
     task = guards.UNKNOWN_TASK if calibration is None else calibration.usual
     written = [(*answer.symbols, END) if answer.ended else answer.symbols for answer in answers]
     asked = [n for n, text in enumerate(texts) if written[n] and pipeline.source.encode(text)]
@@ -151,6 +158,33 @@ def judge_answers(
             )  # fmt: skip
             found[n] = _confidence(pipeline.target, answers[n], row.tolist(), told)
     return found
+
+
+def _judge_labels(
+    pipeline: Classifying, temperature: float, texts: Sequence[str], answers: Sequence[Answer]
+) -> list[Confidence]:
+    """The calibrated probability of the labels that were given, and of each."""
+    found = []
+    for answer, row_Y in zip(answers, pipeline.logits(texts), strict=True):
+        if row_Y is None:
+            found.append(CERTAIN)
+            continue
+        whole = round(pipeline.probability(row_Y, answer.symbols, temperature), 6)
+        chances = pipeline.chances(row_Y / temperature)
+        words = tuple((label, round(chances[label], 6)) for label in answer.pieces)
+        found.append(Confidence(whole, whole, words, ()))
+    return found
+
+
+def _judge_tags(pipeline: Tagging, temperature: float, text: str, answer: Answer) -> Confidence:
+    """The calibrated probability of each tag by itself; of the sentence their geometric mean."""
+    if not answer.symbols:
+        return CERTAIN
+    chances_PY = pipeline.chances(text, temperature).tolist()
+    each = [row[symbol - pipeline.target.number(0)] for row, symbol in zip(chances_PY, answer.symbols, strict=True)]
+    logs = [math.log(max(chance, 1e-30)) for chance in each]
+    words = tuple((tag, round(chance, 6)) for tag, chance in zip(answer.pieces, each, strict=True))
+    return Confidence(round(math.exp(sum(logs) / len(logs)), 6), round(math.exp(sum(logs)), 6), words, ())
 
 
 def _confidence(target: Tokenizer, answer: Answer, logs: Sequence[float], warnings: tuple[str, ...]) -> Confidence:

@@ -19,7 +19,7 @@ from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.utility import utility
-from antiphon.models import LanguageModel, Model
+from antiphon.models import LanguageModel, Writer
 from antiphon.reader import NOBODY, Jury, Reader
 from antiphon.search.beam import Beam, beam_search
 from antiphon.search.ensemble import Ensemble, EnsembleState
@@ -66,7 +66,7 @@ class Pipeline(Reader):
 
     def __init__(
         self,
-        model: Model,
+        model: Writer,
         source: Tokenizer,
         target: Tokenizer,
         run: Run,

@@ -17,7 +17,7 @@ from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import END, START
 from antiphon.errors import AntiphonError
-from antiphon.models import LanguageModel, Model
+from antiphon.models import LanguageModel, Writer
 from antiphon.search.ensemble import mean_probability
 
 _AT_ONCE = 512  # places, because the logits of a whole batch can be larger than the rest of the model
@@ -28,7 +28,7 @@ class Reader:
     """From text to what the model reads, from what it writes to text, and the probabilities of texts in between."""
 
     def __init__(
-        self, model: Model, source: Tokenizer, target: Tokenizer, run: Run, partners: Sequence["Reader"] = ()
+        self, model: Writer, source: Tokenizer, target: Tokenizer, run: Run, partners: Sequence["Reader"] = ()
     ) -> None:
         self.model, self.source, self.target, self.run, self.partners = model, source, target, run, partners
         self.completes = isinstance(model, LanguageModel)  # then a text is a prompt, and its answer goes on from it
@@ -102,7 +102,8 @@ class Reader:
     def _judged(self, store: PairStore, batch_tokens: int) -> Iterator[tuple[Batch, Tensor]]:
         """Batches, and which of their real places count: each symbol of the store once."""
         if self.run.rows == "running":
-            text, recurrent = RunningText(store), not isinstance(self.run.model.decoder, TransformerStack)
+            text, choice = RunningText(store), self.run.model.halves["decoder"]
+            recurrent = not isinstance(choice, TransformerStack)
             for windows in plan_counting(len(text), self.run.data.window, batch_tokens, recurrent):
                 yield load_windows(text, windows)
             return

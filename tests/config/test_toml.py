@@ -167,6 +167,7 @@ FITTING = {
     "width": [64, 128], "layers": [2], "widths": [[], [], [64, 128]], "embedding": [64, 128], "heads": [1, 2, 4],
     "kv_heads": [0, 1], "span": [3, 15], "half": [0, 9], "n_best": [1, 2], "max_steps": [0, 7],
     "groups": [1], "coverage": [0.0, 0.0, 0.5],
+    "between": ["", ","], "queries": [1],
 }  # fmt: skip
 
 
@@ -219,6 +220,22 @@ def whole_runs():
     }
 
     def fitted(tables):
+        for side in ("source", "target"):
+            if tables["data"][side]["tokenizer"]["kind"] in ("labels", "spelled"):
+                tables["data"][side] = Side().model_dump()
+        if tables["model"]["kind"] in ("classifier", "tagger"):
+            data = {key: value for key, value in tables["data"].items() if key != "target"}
+            columns = [2, 1] if tables["model"].get("texts", "one") == "one" else [2, 3, 1]
+            data |= {"window": 0, "joint": False, "columns": columns}
+            learning = {"metric": "accuracy", "corruption": {}, "teacher_forcing": {}, "r_drop": 0.0}
+            if tables["model"]["kind"] == "tagger":
+                tables["model"]["letters"] = 0
+                data["header"] = False
+                data["source"]["tokenizer"].pop("dropout", None)
+                learning |= {"balance": 0.0, "label_smoothing": 0.0}
+            return tables | {"data": data, "train": tables["train"] | learning}
+        tables["data"] |= {"columns": [], "header": False}
+        tables["train"] |= {"balance": 0.0}
         if "encoder" in tables["model"]:
             return tables | {"data": tables["data"] | {"window": 0}}
         learning = {"metric": "loss", "corruption": {}, "teacher_forcing": {}}

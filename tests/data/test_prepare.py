@@ -171,7 +171,7 @@ def test_a_killed_preparation_is_begun_anew(files, built, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module._Writer, "notes", killed)
+        patch.setattr(module.Writer, "notes", killed)
         with pytest.raises(KeyboardInterrupt):
             prepare(data(), Path("out"))
     assert not Path("out/prepared.json").exists()

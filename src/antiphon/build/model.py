@@ -3,10 +3,14 @@
 from typing import assert_never
 
 from antiphon import models
+from antiphon.attend import pool
 from antiphon.build import recurrent, transformer
 from antiphon.config import schema
+from antiphon.data.vocab import SPECIAL
+from antiphon.encode.letters import Letters
 from antiphon.encode.tokens import Tokens
-from antiphon.predict.heads import Words
+from antiphon.predict.chain import Chain
+from antiphon.predict.heads import Between, Words
 
 
 def build_model(choice: schema.Model, source_size: int, target_size: int) -> models.Model:
@@ -16,6 +20,10 @@ def build_model(choice: schema.Model, source_size: int, target_size: int) -> mod
             return _seq2seq(choice, source_size, target_size)
         case schema.LanguageModel():
             return _language_model(choice, target_size)
+        case schema.Classifier():
+            return _classifier(choice, source_size, target_size - len(SPECIAL))
+        case schema.Tagger():
+            return _tagger(choice, source_size, target_size - len(SPECIAL))
         case _:
             assert_never(choice)
 
@@ -35,6 +43,48 @@ def _language_model(choice: schema.LanguageModel, size: int) -> models.LanguageM
     target, decoder = _tokens(choice.decoder, size), build_writer(choice.decoder)
     head = Words(decoder.width, size, None if choice.tie == "none" else target.weight_VD)
     return models.LanguageModel(target, decoder, head)
+
+
+def _classifier(choice: schema.Classifier, source_size: int, labels: int) -> models.Classifier:
+    towers = choice.texts == "towers"
+    read = schema.memory_width(choice.encoder) * choice.queries * (4 if towers else 1)
+    between = Between(read, choice.hidden, choice.head_dropout)
+    return models.Classifier(
+        _tokens(choice.encoder, source_size), build_encoder(choice.encoder, carry=False), _summing(choice), between,
+        Words(between.width, labels, None), towers, choice.pool == "cls", choice.labels == "several",
+    )  # fmt: skip
+
+
+def _tagger(choice: schema.Tagger, source_size: int, tags: int) -> models.Tagger:
+    between = Between(schema.memory_width(choice.encoder), choice.hidden, choice.head_dropout)
+    return models.Tagger(
+        _tokens(choice.encoder, source_size), _letters(choice), build_encoder(choice.encoder, carry=False), between,
+        Words(between.width, tags, None), Chain(tags) if choice.output == "chain" else None, choice.pieces == "mean",
+    )  # fmt: skip
+
+
+def _letters(choice: schema.Tagger) -> Letters | None:
+    if not choice.letters:
+        return None
+    width = schema.embedding_width(choice.encoder)
+    reader = schema.RecurrentEncoder(width=choice.letters, embedding=width, dropout=choice.encoder.dropout)
+    return Letters(recurrent.build_reader(reader, carry=False), 2 * choice.letters, width)
+
+
+def _summing(choice: schema.Classifier) -> pool.Summing:
+    match choice.pool:
+        case "last":
+            return pool.last_state
+        case "cls":
+            return pool.first_place
+        case "mean":
+            return pool.mean_place
+        case "max":
+            return pool.highest_place
+        case "attention":
+            return pool.Queries(schema.memory_width(choice.encoder), choice.queries)
+        case _:
+            assert_never(choice.pool)
 
 
 def build_encoder(choice: schema.RecurrentEncoder | schema.TransformerStack, carry: bool) -> models.Encoder:

@@ -9,9 +9,11 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from antiphon.commands.lines import say, terminal
 from antiphon.config.schema import Rows
-from antiphon.data.corpus import Pair, read_lines, read_rows
-from antiphon.data.rows import NOUNS, read_texts
+from antiphon.data.corpus import Pair, Row, read_lines, read_rows
+from antiphon.data.rows import NOUNS, has_source, read_texts
 from antiphon.errors import AntiphonError
+
+Reader = Callable[[str, str | None], Iterator[Row]]  # of a test file, and that of its targets where they are apart
 
 
 @dataclass(frozen=True)
@@ -41,18 +43,20 @@ class Asked:
             say(f"{self.file}: {count:,} lines left out: {fault}")
 
 
-def read_test(test: str, target: str | None, rows: Rows = "pairs") -> Asked:
-    """Pairs, or for a language model texts, as pairs without a source."""
-    if rows != "pairs" and target is not None:
+def read_test(test: str, target: str | None, rows: Rows = "pairs", read: Reader | None = None) -> Asked:
+    """Pairs, or for a language model texts, as pairs without a source; `read` knows how labels are laid out."""
+    if not has_source(rows) and target is not None:
         raise AntiphonError(f"--target {target}: a language model has texts, not pairs. Leave it out.")
     pairs: list[Pair] = []
     numbers: list[int] = []
     faults: Counter[str] = Counter()
     lines = 0
     try:
-        found = (
-            read_rows([test], [target] if target else [], "TEST") if rows == "pairs" else read_texts(test, "TEST", rows)
-        )
+        if read is not None:
+            found = read(test, target)
+        else:
+            targets = [target] if target else []
+            found = read_rows([test], targets, "TEST") if rows == "pairs" else read_texts(test, "TEST", rows)
         for row in found:
             if row.fault is None:
                 pairs.append(row.pair)
@@ -64,6 +68,7 @@ def read_test(test: str, target: str | None, rows: Rows = "pairs") -> Asked:
         raise AntiphonError(str(error).replace("TEST_target", "--target")) from None
     if not pairs:
         what = " Is it source TAB target?" if rows == "pairs" else ""
+        what = f" It has: {', '.join(faults)}." if read is not None else what
         raise AntiphonError(f"{test}: no {NOUNS[rows]} in it can be scored ({lines:,} lines).{what}")
     return Asked(test, pairs, numbers, lines, dict(faults))
 

@@ -18,6 +18,7 @@ from antiphon.training.batches import batches_of
 from antiphon.training.learner import Learner
 from antiphon.training.log import duration
 from antiphon.training.loop import resolve
+from antiphon.training.objective import label_weights
 
 _TIMED = 5  # real steps, after one to warm up
 
@@ -70,7 +71,7 @@ def run_check(run: Run, as_json: bool) -> None:
 def estimate(run: Run, prepared: Prepared) -> Estimate:
     """Train a scratch model for a few batches of this run's own data: the first ones, and the largest."""
     model = build_model(run.model, prepared.source.size, prepared.target.size)
-    learner = Learner(model, run.train, run.seed)
+    learner = Learner(model, run.train, run.seed, label_weights(run, prepared.train, prepared.target.size))
     batches = batches_of(run, prepared)
     planned = batches.plan(0)
     largest = max(planned, key=batches.size)

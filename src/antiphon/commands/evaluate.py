@@ -4,16 +4,18 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 from antiphon.api import Model, load
 from antiphon.commands.asking import Asked, progress, read_references, read_test
-from antiphon.commands.lines import say_json
+from antiphon.commands.lines import print_scores, say_json
+from antiphon.commands.marks import mark_labels
 from antiphon.commands.systems import Entry, enter, refuse_missing
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.endpoint import Endpoint
 from antiphon.evaluate.geval import judge_by_model
-from antiphon.evaluate.metrics import Score
 from antiphon.evaluate.scores import Scoring, gather, score_all
+from antiphon.labelling.opening import Labelling
 
 
 def run_evaluate(
@@ -27,10 +29,16 @@ def run_evaluate(
     scoring: Scoring,
     endpoint: Endpoint | None,
     as_json: bool,
+    out: Path | None = None,
 ) -> None:
     refuse_missing(path)
     judge = scoring.meteor()  # what it reads is read first, so that its mistakes are told first
     model = load(path, int8) if os.path.isdir(path) else None
+    if model is not None and isinstance(model.pipeline, Labelling):
+        mark_labels(model, test, target, as_json, out)
+        return
+    if out is not None:
+        raise AntiphonError(f"--out {out}: a picture of confused labels, and this model gives none. Leave it out.")
     asked = read_test(test, target, model.pipeline.run.rows if model else "pairs")
     if model is not None and model.pipeline.completes:
         _texts(model, asked, int8, as_json)
@@ -68,7 +76,7 @@ def run_evaluate(
     asked.say_left_out()
     counted = f"{questions:,} sources with {len(pairs):,} targets" if any_target else f"{len(pairs):,} pairs"
     print(f"{counted}, {_how(entry, int8, questions / seconds)}")
-    _table(scores, 2)
+    print_scores(scores, 2)
 
 
 def _texts(model: Model, asked: Asked, int8: bool, as_json: bool) -> None:
@@ -82,13 +90,7 @@ def _texts(model: Model, asked: Asked, int8: bool, as_json: bool) -> None:
         return
     asked.say_left_out()
     print(f"{len(asked.pairs):,} {'lines' if model.pipeline.run.data.window else 'texts'}, {seconds:,.1f} s")
-    _table(scores, 4)
-
-
-def _table(scores: Sequence[Score], digits: int) -> None:
-    width = max(len(score.name) for score in scores)
-    for score in scores:
-        print(f"{score.name:<{width}}  {score.value:{digits + 6}.{digits}f}   {score.signature}")
+    print_scores(scores, 4)
 
 
 def read_endpoint(url: str | None, model: str | None, key_variable: str | None) -> Endpoint | None:

@@ -4,13 +4,14 @@ import gzip
 import json
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from rich.console import Console
 
 from antiphon.errors import AntiphonError
+from antiphon.evaluate.metrics import Score
 
 
 def say(text: str) -> None:
@@ -20,6 +21,13 @@ def say(text: str) -> None:
 
 def say_json(content: Any) -> None:
     print(json.dumps(content, ensure_ascii=False), flush=True)
+
+
+def print_scores(scores: Sequence[Score], digits: int) -> None:
+    """A table of names, values and signatures."""
+    width = max(len(score.name) for score in scores)
+    for score in scores:
+        print(f"{score.name:<{width}}  {score.value:{digits + 6}.{digits}f}   {score.signature}")
 
 
 def terminal() -> Console:

@@ -12,6 +12,7 @@ from antiphon.api import Model, load
 from antiphon.commands.lines import read_inputs, say, say_json
 from antiphon.confidence import Confidence
 from antiphon.errors import AntiphonError
+from antiphon.labelling.classifying import Classifying
 from antiphon.pipeline import Answer
 
 _AT_ONCE = 1000  # lines that are sorted by length together
@@ -54,6 +55,7 @@ class _Line:
     confidences: Sequence[Confidence]
     unseen: Sequence[str]
     doubts: Sequence[str]  # why there is no answer
+    labels: Mapping[str, float] | None = None  # a classifier's calibrated probability of each
 
 
 def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any], wanted: Wanted) -> None:
@@ -69,6 +71,7 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
     lines, first, strange, silent = read_inputs(file), 0, 0, Counter[str]()
     while texts := list(islice(lines, at_once)):
         found = model.pipeline.answer(texts, search, first)
+        labels = _labels(model, texts, wanted)
         for number, (text, answers, sure) in enumerate(
             zip(texts, found, _confidences(model, texts, found, wanted), strict=True), first + 1
         ):
@@ -79,7 +82,8 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
                 say(f"line {number}: never seen in training: {shown}")
             doubts = sure[0].doubts(least) if least is not None else ()
             silent.update(doubt.partition(":")[0] for doubt in doubts[:1])
-            _print(_Line(number, text, answers, sure, unseen, doubts), wanted, search.n_best)
+            line = _Line(number, text, answers, sure, unseen, doubts, labels[number - first - 1])
+            _print(line, wanted, search.n_best)
         first += len(texts)
         sys.stdout.flush()
     if strange > _WARNINGS and not wanted.as_json:
@@ -87,6 +91,14 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
     if silent:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in silent.most_common())
         say(f"No answer for {silent.total():,} of {first:,} lines; the first reason of each: {reasons}.")
+
+
+def _labels(model: Model, texts: Sequence[str], wanted: Wanted) -> Sequence[Mapping[str, float] | None]:
+    if not (wanted.as_json and isinstance(model.pipeline, Classifying)):
+        return [None] * len(texts)
+    temperature = 1.0 if model.calibration is None else model.calibration.fit.temperature
+    probabilities = model.pipeline.probabilities(texts, temperature)
+    return [{label: round(chance, 6) for label, chance in found.items()} for found in probabilities]
 
 
 def _confidences(
@@ -133,6 +145,8 @@ def _numbers(line: _Line, wanted: Wanted) -> dict[str, Any]:
         numbers |= {"confidence": sure.sentence, "probability": sure.probability, "words": words}
         numbers["warnings"] = sure.warnings
     whole = {"line": line.number, "source": line.text, "answers": found, "unseen": list(line.unseen)}
+    if line.labels is not None:
+        whole["labels"] = line.labels
     if wanted.min_confidence is not None:
         whole |= {"abstained": bool(line.doubts), "reason": "; ".join(line.doubts)}
     return whole

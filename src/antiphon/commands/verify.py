@@ -20,6 +20,7 @@ from antiphon.data.batch import make_sources
 from antiphon.data.prepare import VALID_PAIRS
 from antiphon.data.vocab import END, SPECIAL, START, UNKNOWN
 from antiphon.errors import AntiphonError
+from antiphon.labelling.opening import Answering, Labelling, open_pipeline
 from antiphon.pipeline import Answer, Pipeline
 from antiphon.search.beam import Beam, beam_search
 from antiphon.search.ensemble import Ensemble, EnsembleState
@@ -62,7 +63,7 @@ def run_verify(folder: Path, file: Path | None, as_json: bool) -> None:
         raise Broken(f"{folder}: broken: {', '.join(broken)}. Please report it with this model's antiphon.toml.")
 
 
-def some_texts(folder: Path, pipeline: Pipeline) -> list[str]:
+def some_texts(folder: Path, pipeline: Answering) -> list[str]:
     """Validation sources where the run is still there; otherwise random symbols of the model's own vocabulary."""
     with suppress(OSError, ValueError, LookupError, TypeError):  # it may be gone, for it is no part of the model
         lines = (folder / TOKENS / VALID_PAIRS).read_text(encoding="utf-8").splitlines()[:_TEXTS]
@@ -71,7 +72,11 @@ def some_texts(folder: Path, pipeline: Pipeline) -> list[str]:
             return [_asked(str(source), str(target), pipeline.completes) for source, target in pairs]
     draw = random.Random(1)  # noqa: S311 (reproducible, not secret)
     numbers = range(len(SPECIAL), pipeline.source.size)
-    return [pipeline.source.decode(draw.choices(numbers, k=draw.randint(1, 20))) for _ in range(_TEXTS)]
+    parts = 2 if pipeline.run.rows == "compared" else 1
+    return [
+        "\t".join(pipeline.source.decode(draw.choices(numbers, k=draw.randint(1, 20))) for _ in range(parts))
+        for _ in range(_TEXTS)
+    ]
 
 
 def _asked(source: str, target: str, completes: bool) -> str:
@@ -79,7 +84,13 @@ def _asked(source: str, target: str, completes: bool) -> str:
     return target[: len(target) // 2].rstrip() if completes else source
 
 
-def prove(folder: Path, pipeline: Pipeline, texts: Sequence[str]) -> Iterator[Proof]:
+def prove(folder: Path, pipeline: Answering, texts: Sequence[str]) -> Iterator[Proof]:
+    if isinstance(pipeline, Labelling):
+        yield _checksums(folder)
+        yield _batches_change_nothing(pipeline, texts, 1)
+        yield _save_load_same(pipeline, texts)
+        yield _empty_stays_empty(pipeline)
+        return
     if pipeline.completes:
         shorter = pipeline.run.search.model_copy(update={"max_length": _WRITTEN})
         run = pipeline.run.model_copy(update={"search": shorter})
@@ -108,7 +119,7 @@ def _checksums(folder: Path) -> Proof:
     )
 
 
-def _batches_change_nothing(pipeline: Pipeline, texts: Sequence[str], beam: int) -> Proof:
+def _batches_change_nothing(pipeline: Answering, texts: Sequence[str], beam: int) -> Proof:
     search = pipeline.run.search.model_copy(update={"beam": beam, "n_best": 1, "sample": False})
     alone = _texts(pipeline.answer(texts, search, batch_tokens=1))
     shuffled = list(range(len(texts)))
@@ -118,10 +129,10 @@ def _batches_change_nothing(pipeline: Pipeline, texts: Sequence[str], beam: int)
         found = _texts(pipeline.answer([texts[i] for i in shuffled], search, batch_tokens=tokens))
         different |= {i for i, text in zip(shuffled, found, strict=True) if text != alone[i]}
         tried += 1
-    name = "batches change nothing, " + ("greedy" if beam == 1 else f"beam {beam}")
+    how = "" if isinstance(pipeline, Labelling) else ", greedy" if beam == 1 else f", beam {beam}"
     where = f"; first: {texts[min(different)]!r}" if different else ""
     return Proof(
-        name,
+        f"batches change nothing{how}",
         not different,
         f"{len(texts)} texts alone, shuffled, in {tried} sizes of batch: {len(different)} differ{where}",
     )
@@ -143,13 +154,13 @@ def _step_is_all_at_once(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
     return Proof("step = all at once", worst < _CLOSE, f"log-probabilities differ by at most {worst:.1e}")
 
 
-def _save_load_same(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
+def _save_load_same(pipeline: Answering, texts: Sequence[str]) -> Proof:
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place) / "copy"
         save_settings(copy, pipeline.run, pipeline.source, pipeline.target)
         save_weights(copy, weights_of(pipeline.model), pipeline.run, pipeline.source, pipeline.target)
         loaded = load_folder(copy)
-        again = Pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
+        again = open_pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
         same = _texts(again.answer(texts[:16])) == _texts(pipeline.answer(texts[:16]))
     before, after = weights_of(pipeline.model), weights_of(loaded.model)
     equal = all(torch.equal(before[name], after[name]) for name in before)
@@ -205,7 +216,7 @@ def _one_draw_is_that_draw(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
     return Proof("minimum Bayes risk over one draw is that draw", found[0] == found[1], f"{len(some)} texts")
 
 
-def _empty_stays_empty(pipeline: Pipeline) -> Proof:
+def _empty_stays_empty(pipeline: Answering) -> Proof:
     answers = _texts(pipeline.answer(["", "   "]))
     return Proof("an empty line has an empty answer", answers == ["", ""], repr(answers))
 

@@ -58,7 +58,26 @@ class Subwords(Table):
     """In training, undo each merge with this probability, anew in every epoch (after Provilkov et al., 2020)."""
 
 
-Tokenizer = Annotated[Words | Characters | Bytes | Subwords, Field(discriminator="kind")]
+class Labels(Table):
+    """The labels of a classifier, or a tagger's tags: a closed list, learnt from the training file."""
+
+    kind: Literal["labels"] = "labels"
+    between: str = ""
+    """What stands between the labels of one text, such as a comma (a tagger's: a space); empty: all is one label."""
+
+
+class Spelled(Table):
+    """Of a tagger: a word is one symbol, and its letters stand behind it, so that an unknown word is known by them."""
+
+    kind: Literal["spelled"] = "spelled"
+    size: Size = 30_000
+    """The most frequent words that are kept."""
+    letters: Size = 1_000
+    """The most frequent letters that are kept."""
+
+
+Cutting = Words | Characters | Bytes | Subwords | Labels | Spelled
+Tokenizer = Annotated[Cutting, Field(discriminator="kind")]
 
 
 class Side(Table):
@@ -68,11 +87,13 @@ class Side(Table):
     """How text is cut into symbols; learnt as part of the training, and kept in the model folder."""
 
 
-Rows = Literal["pairs", "texts", "running"]  # what a line of a data file is: by the model's kind, and `data.window`
+# What a row of a data file is, by the model's kind and `data.window`: source and target; a text; a line of one text;
+# a text and its label; two texts and their label; words and as many tags.
+Rows = Literal["pairs", "texts", "running", "labelled", "compared", "tagged"]
 
 
 class Data(Table):
-    """The files: TSV (source TAB target), JSONL, two line-aligned; plain text for a language model; `.gz` of any."""
+    """The files: TSV (source TAB target, text TAB label), JSONL, two line-aligned; plain text for a language model."""
 
     train: Paths
     """Training pairs: a file or a list of files."""
@@ -94,6 +115,10 @@ class Data(Table):
     """Training pairs with more symbols than this on either side are left out, and counted in the report."""
     window: Count = 0
     """The lines are one running text, learnt from in windows of so many symbols; 0: each is a text by itself."""
+    columns: list[Size] = []
+    """The columns of text (or both texts) and label, or of word and tag, from 1. Absent: found by looking."""
+    header: bool = False
+    """The first line of each labelled TSV file names the columns, and is no row."""
 
     @property
     def files(self) -> list[tuple[str, str]]:
@@ -102,7 +127,7 @@ class Data(Table):
         return [(f"data.{key}", path) for key in keys for path in getattr(self, key)]
 
     @property
-    def target_tokenizer(self) -> Words | Characters | Bytes | Subwords:
+    def target_tokenizer(self) -> Cutting:
         """The choice that holds for the target: with one vocabulary it is the source's."""
         return self.source.tokenizer if self.joint else self.target.tokenizer
 
@@ -486,7 +511,85 @@ class LanguageModel(Table):
         return self
 
 
-Model = Annotated[Seq2Seq | LanguageModel, Field(discriminator="kind")]
+class Classifier(Table):
+    """n -> 1: encode the text, make one vector of it, predict its label; or say yes or no to each label."""
+
+    kind: Literal["classifier"] = "classifier"
+    encoder: Encoder = RecurrentEncoder()
+    """What reads the text. A recurrent one that is pooled by its last state is an acceptor."""
+    pool: Literal["last", "mean", "max", "attention", "cls"] = "mean"
+    """One vector: the last state, the mean or maximum of places, what learned queries read, a place put in front."""
+    queries: Size = 1
+    """Learned queries, each with its own attention over the words (Lin et al., 2017), where pool = "attention"."""
+    hidden: Count = 0
+    """The width of a layer between that vector and the labels; 0: none."""
+    head_dropout: Share = 0.2
+    """On that vector, and on the hidden layer."""
+    labels: Literal["one", "several"] = "one"
+    """Of each text: exactly one label (softmax), or any number of them (a yes or no to each)."""
+    texts: Literal["one", "joined", "towers"] = "one"
+    """One text; or two, read as one with a separator, or each by itself and then compared (Conneau et al., 2017)."""
+
+    @property
+    def rows(self) -> Rows:
+        return "labelled" if self.texts == "one" else "compared"
+
+    @property
+    def halves(self) -> dict[str, Half]:
+        """The parts that have layers, by their keys."""
+        return {"encoder": self.encoder}
+
+    @property
+    def places_added(self) -> int:
+        """Places that the model puts before each text."""
+        return int(self.pool == "cls")
+
+    @model_validator(mode="after")
+    def parts_fit(self) -> "Classifier":
+        recurrent = isinstance(self.encoder, RecurrentEncoder)
+        if self.pool == "last" and not recurrent:
+            raise ValueError('pool = "last" is the last state of a recurrent encoder: take "cls" or "mean"')
+        if self.pool == "cls" and recurrent:
+            raise ValueError('pool = "cls" is a place that looks at all others, of a transformer: take "last"')
+        if isinstance(self.encoder, RecurrentEncoder) and self.encoder.summary != "last":
+            raise ValueError(f'encoder.summary is for a decoder: leave it out; take pool = "{self.encoder.summary}"')
+        if self.queries > 1 and self.pool != "attention":
+            raise ValueError(f'queries = {self.queries} ask by attention: take pool = "attention", or leave it out')
+        return self
+
+
+class Tagger(Table):
+    """n -> n: encode the sentence, and predict a tag at each of its words."""
+
+    rows: ClassVar[Rows] = "tagged"
+    kind: Literal["tagger"] = "tagger"
+    encoder: Encoder = RecurrentEncoder()
+    """What reads the sentence. A recurrent one is a transducer."""
+    pieces: Literal["first", "mean"] = "first"
+    """What stands for a word of several symbols: the state of the first, or the mean of all."""
+    letters: Count = 0
+    """The width of two readers of each word's letters (Ling et al., 2015), where the source is `spelled`; 0: none."""
+    output: Literal["softmax", "chain"] = "softmax"
+    """Tags by themselves, or a linear-chain conditional random field over them (Lafferty et al., 2001)."""
+    hidden: Count = 0
+    """The width of a layer between a word's state and its tag; 0: none."""
+    head_dropout: Share = 0.2
+    """On that state, and on the hidden layer."""
+
+    @property
+    def halves(self) -> dict[str, Half]:
+        """The parts that have layers, by their keys."""
+        return {"encoder": self.encoder}
+
+    @model_validator(mode="after")
+    def parts_fit(self) -> "Tagger":
+        if isinstance(self.encoder, RecurrentEncoder) and self.encoder.summary != "last":
+            raise ValueError("encoder.summary is for a decoder, and a tagger has none: leave it out")
+        return self
+
+
+Labelling = Classifier | Tagger
+Model = Annotated[Seq2Seq | LanguageModel | Classifier | Tagger, Field(discriminator="kind")]
 
 
 class TeacherForcing(Table):
@@ -552,18 +655,20 @@ class Train(Table):
     """The largest gradient norm; 0: no clipping."""
     label_smoothing: Share = 0.1
     """Probability given to all words alike instead of the right one (Szegedy et al., 2016)."""
+    balance: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    """Weigh each label by 1 / its frequency to this power: 0 counts texts alike, 1 counts labels alike."""
     r_drop: Annotated[float, Field(ge=0.0)] = 0.0
     """Learn from two passes with different dropout, and add this much of their divergence (Wu et al., 2021); 0: off."""
     teacher_forcing: TeacherForcing = TeacherForcing()
     word_dropout: Share = 0.0
-    """The probability that a word the decoder reads is hidden, as `<unk>` (Bowman et al., 2016)."""
+    """The probability that a word the decoder reads, or a classifier, is hidden, as `<unk>` (Bowman et al., 2016)."""
     corruption: Corruption = Corruption()
     ema: Share = 0.0
     """Judge and keep a moving average of the weights with this memory (Polyak & Juditsky, 1992); 0: off."""
     average: Count = 0
     """At the end, keep the mean of this many best validations' weights if better (Vaswani et al., 2017); 0: off."""
-    metric: Literal["loss", "bleu", "exact_match"] = "loss"
-    """What "best" means on the validation pairs."""
+    metric: Literal["loss", "bleu", "exact_match", "accuracy", "f1"] = "loss"
+    """What "best" means on the validation pairs; `accuracy` and `f1` (the mean over labels) are a classifier's."""
     patience: Count = 0
     """Stop after this many validations without a new best; 0: never."""
     validate_every: Size = 500
@@ -686,9 +791,25 @@ class Run(Table):
     def has_source(self) -> bool:
         return self.model.rows != "texts"
 
+    @model_validator(mode="before")
+    @classmethod
+    def labels_by_default(cls, values: Any) -> Any:
+        """Where the model gives labels, the target is cut into labels unless the run says how."""
+        model, data = (values.get("model"), values.get("data")) if isinstance(values, dict) else (None, None)
+        kind = model.get("kind") if isinstance(model, dict) else getattr(model, "kind", None)
+        if kind not in ("classifier", "tagger"):
+            return values
+        several = (model.get("labels") if isinstance(model, dict) else getattr(model, "labels", None)) == "several"
+        between = " " if kind == "tagger" else "," if several else ""
+        if isinstance(data, Data) and "target" not in data.model_fields_set:
+            return values | {"data": data.model_copy(update={"target": Side(tokenizer=Labels(between=between))})}
+        if isinstance(data, dict) and not data.get("target"):
+            return values | {"data": data | {"target": {"tokenizer": {"kind": "labels", "between": between}}}}
+        return values
+
     @model_validator(mode="after")
     def parts_fit(self) -> "Run":
-        if self.model.tie == "all" and not self.data.joint:
+        if isinstance(self.model, Seq2Seq) and self.model.tie == "all" and not self.data.joint:
             raise ValueError(
                 'model.tie = "all" shares one embedding, so both sides need one vocabulary: set data.joint = true'
             )
@@ -708,10 +829,12 @@ class Run(Table):
                 raise ValueError(
                     f"model.{name}.max_positions ({places}) must be at least data.window ({self.data.window})"
                 )
-            if not self.data.window and places is not None and places <= self.data.max_length:
+            added = self.model.places_added if isinstance(self.model, Classifier) else 0
+            if not self.data.window and places is not None and places <= self.data.max_length + added:
+                front = ", and what is put before it" if added else ""
                 raise ValueError(
-                    f"model.{name}.max_positions ({places}) must be above data.max_length "
-                    f"({self.data.max_length}), to seat the longest training pair and its end"
+                    f"model.{name}.max_positions ({places}) must be above {'1 + ' * added}data.max_length "
+                    f"({self.data.max_length}), to seat the longest training pair and its end{front}"
                 )
         return self
 
@@ -740,3 +863,79 @@ class Run(Table):
                 "train.teacher_forcing writes from a text's beginning: leave it out, or set data.window = 0"
             )
         return self
+
+    @model_validator(mode="after")
+    def labels_are_labels(self) -> "Run":
+        """What a model of labels cannot use, and what only such a model can, is refused."""
+        model, tokenizer = self.model, self.data.target.tokenizer
+        judges = self.train.metric in ("accuracy", "f1")
+        if isinstance(self.data.source.tokenizer, Labels):
+            raise ValueError('data.source.tokenizer.kind = "labels" is of a target: take another kind')
+        spelled = isinstance(self.data.source.tokenizer, Spelled)
+        if isinstance(tokenizer, Spelled) or (spelled and not isinstance(model, Tagger)):
+            raise ValueError('tokenizer.kind = "spelled" is of the source of a tagger: take another kind')
+        if not isinstance(model, Labelling):
+            if isinstance(tokenizer, Labels):
+                raise ValueError('data.target.tokenizer.kind = "labels" is of a classifier: take another kind')
+            idle = ["train.balance"] if self.train.balance else []
+            idle += ["data.columns"] if self.data.columns else []
+            idle += ["data.header"] if self.data.header else []
+            if idle or judges:
+                key = idle[0] if idle else f'train.metric = "{self.train.metric}"'
+                raise ValueError(f'{key} is of labels, and model.kind = "{model.kind}" gives none: leave it out')
+            return self
+        if not isinstance(tokenizer, Labels):
+            raise ValueError(f"data.target.tokenizer: a {model.kind} answers with labels: leave this key out")
+        if isinstance(model, Tagger):
+            self._refuse_idle_of_tags(model, tokenizer, spelled)
+            return self._judged_by(judges)
+        if bool(tokenizer.between) != (model.labels == "several"):
+            raise ValueError(
+                f'data.target.tokenizer.between = "{tokenizer.between}" parts the labels of one text, and model.labels '
+                f'is "{model.labels}": change one'
+            )
+        self._refuse_idle_of_labels(model)
+        return self._judged_by(judges)
+
+    def _judged_by(self, judges: bool) -> "Run":
+        if self.train.metric != "loss" and not judges:
+            raise ValueError(f'train.metric = "{self.train.metric}" compares texts: take "accuracy", "f1" or "loss"')
+        return self
+
+    def _refuse_idle_of_tags(self, model: Tagger, tokenizer: Labels, spelled: bool) -> None:
+        source = self.data.source.tokenizer
+        if tokenizer.between != " ":
+            raise ValueError("data.target.tokenizer.between: a space parts the tags of a sentence: leave this key out")
+        if self.data.columns and len(set(self.data.columns)) != 2:
+            raise ValueError(f"data.columns = {self.data.columns} must name two columns: that of words, that of tags")
+        if bool(model.letters) != spelled:
+            raise ValueError(
+                f'model.letters = {model.letters} and data.source.tokenizer.kind = "{source.kind}" do not fit: '
+                'letters are read where the kind is "spelled", and nowhere else'
+            )
+        idle = ["data.joint"] if self.data.joint else []
+        idle += ["data.header"] if self.data.header else []
+        idle += ["train.teacher_forcing"] if self.train.teacher_forcing != TeacherForcing() else []
+        idle += ["train.corruption"] if self.train.corruption != Corruption() else []
+        idle += ["data.source.tokenizer.dropout"] if isinstance(source, Subwords) and source.dropout else []
+        idle += ["train.balance"] if self.train.balance and model.output == "chain" else []
+        idle += ["train.label_smoothing"] if self.train.label_smoothing and model.output == "chain" else []
+        idle += ["train.r_drop"] if self.train.r_drop and (model.output == "chain" or self.train.balance) else []
+        if idle:
+            raise ValueError(f"{idle[0]}: cannot be used by this {model.kind}: set it to nothing")
+
+    def _refuse_idle_of_labels(self, model: Classifier) -> None:
+        texts = 1 + (model.texts != "one")
+        if self.data.columns and len(set(self.data.columns)) != texts + 1:
+            raise ValueError(
+                f"data.columns = {self.data.columns} must name {texts + 1} different columns: "
+                f"{'that of the text' if texts == 1 else 'those of both texts'}, and last that of the label"
+            )
+        idle = ["data.joint"] if self.data.joint else []
+        idle += ["train.teacher_forcing"] if self.train.teacher_forcing != TeacherForcing() else []
+        idle += ["train.corruption"] if self.train.corruption != Corruption() and texts > 1 else []
+        if idle:
+            raise ValueError(f"{idle[0]}: means nothing to this {model.kind}: leave this key out")
+        plain = model.labels == "one" and not self.train.balance
+        if self.train.r_drop and not plain:
+            raise ValueError('train.r_drop needs model.labels = "one" and train.balance = 0.0: leave it out')

@@ -58,10 +58,15 @@ class Batch:
         )
 
 
-def make_batch(sources: Sequence[Ids], targets: Sequence[Ids]) -> Batch:
-    """Pads both sides and adds the special symbols."""
+def make_batch(sources: Sequence[Ids], targets: Sequence[Ids], ended: bool = True) -> Batch:
+    """Pads both sides and adds the special symbols; labels are no text, and are not `ended`."""
     source_BS, mask_BS = make_sources(sources)
     target_out_BT, target_mask_BT = _end_and_pad(targets)
+    if not ended:
+        target_mask_BT = target_mask_BT[:, 1:]  # which is one shorter, as every row is
+        target_out_BT = target_out_BT[:, :-1].masked_fill(~target_mask_BT, PAD)
+        target_mask_BT = target_mask_BT & (target_out_BT != START)  # which stands where a word goes on
+        return Batch(source_BS, mask_BS, target_out_BT, target_out_BT, target_mask_BT)
     # What is read is what is to be written, one place later; the end is written but never read.
     target_in_BT = torch.full_like(target_out_BT, PAD)
     target_in_BT[:, 0] = START
@@ -95,6 +100,7 @@ def load_batch(
     epoch: int = 0,
     source: Unmerging | None = None,
     target: Unmerging | None = None,
+    ended: bool = True,
 ) -> Batch:
     """The batch of these pairs; with un-merging, as they are spelt in this epoch."""
     sources = [store.source(index) for index in indices.tolist()]
@@ -103,7 +109,7 @@ def load_batch(
         sources = source.apply(sources, keys(seed, epoch, SOURCE, indices))
     if target:
         targets = target.apply(targets, keys(seed, epoch, TARGET, indices))
-    return make_batch(sources, targets)
+    return make_batch(sources, targets, ended)
 
 
 def plan(lengths_N2: NDArray[np.int32], budget: int, seed: int, epoch: int) -> list[Indices]:

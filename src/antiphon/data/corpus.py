@@ -19,9 +19,10 @@ from antiphon.errors import AntiphonError
 SplitName = Literal["train", "valid", "test"]
 Fault = Literal[
     "bad UTF-8", "no TAB", "invalid JSON", "no source or target key", "blank source", "blank target",
-    "both sides blank", "blank line",
+    "both sides blank", "blank line", "blank text", "no label", "no second text", "several labels where one is needed",
+    "no text or label key", "missing column", "not a tag for each word", "word without a tag", "no words or tags key",
 ]  # fmt: skip
-Oddity = Literal["CRLF line ending", "stray line break", "more than two columns"]
+Oddity = Literal["CRLF line ending", "stray line break", "more than two columns", "more columns than most lines"]
 
 # What other programs take for a line break and a pairs file does not; \n is among them for JSON strings.
 STRAY = re.compile("[\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029]")
@@ -106,10 +107,10 @@ def _decode(line: bytes) -> Line:
         text, sound = line.decode(), True
     except UnicodeDecodeError:
         text, sound = line.decode(errors="replace"), False
-    return Line(_mend(text, oddities), sound, tuple(oddities))
+    return Line(mend(text, oddities), sound, tuple(oddities))
 
 
-def _mend(text: str, oddities: list[Oddity]) -> str:
+def mend(text: str, oddities: list[Oddity]) -> str:
     if not STRAY.search(text):
         return text
     oddities.append("stray line break")
@@ -146,7 +147,7 @@ def _read_jsonl(path: str, key: str) -> Iterator[Row]:
     for number, line in enumerate(read_lines(path, key), start=1):
         oddities = list(line.oddities)
         source, target, fault = _parse(line.text)
-        source, target = _mend(source, oddities), _mend(target, oddities)
+        source, target = mend(source, oddities), mend(target, oddities)
         yield _row(source, target, f"{path}:{number}", fault, line.sound, tuple(dict.fromkeys(oddities)))
 
 

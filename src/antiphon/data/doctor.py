@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from antiphon.config.schema import Rows
 from antiphon.data.corpus import Row, SplitName
-from antiphon.data.rows import NOUNS
+from antiphon.data.rows import NOUNS, has_source
 from antiphon.data.shifted import find_shifts
 from antiphon.data.text import hash_text, normalise
 
@@ -100,12 +100,13 @@ def _cells(row: list[str], widths: list[int], right: tuple[int, ...]) -> Iterato
 
 @dataclass
 class Chart:
-    """What is remembered of the rows of one split: 25 bytes of each, in their order."""
+    """What is remembered of the rows of one split: 29 bytes of each, in their order."""
 
     sources: "array[int]" = field(default_factory=lambda: array("Q"))
     pairs: "array[int]" = field(default_factory=lambda: array("Q"))
     source_lengths: "array[int]" = field(default_factory=lambda: array("I"))
     target_lengths: "array[int]" = field(default_factory=lambda: array("I"))
+    lines: "array[int]" = field(default_factory=lambda: array("I"))
     kept: bytearray = field(default_factory=bytearray)
     starts: list[int] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -113,12 +114,13 @@ class Chart:
 
     def see(self, row: Row) -> None:
         place = row.pair.place
-        # Every line of a file is a row, so its first line and an index are enough to name any other.
-        if place.endswith(":1"):
+        file, _, line = place.rpartition(":")
+        if not self.files or file != self.files[-1] or int(line) <= self.lines[-1]:
             self.starts.append(len(self.kept))
-            self.files.append(place[:-2])
+            self.files.append(file)
+        self.lines.append(int(line))
         for oddity in row.oddities:
-            self.tally("mended" if oddity != "more than two columns" else "noticed", oddity, place)
+            self.tally("noticed" if "columns" in oddity else "mended", oddity, place)
         if row.fault:
             self.tally("left out", row.fault, place)
         source, target = normalise(row.pair.source), normalise(row.pair.target)
@@ -141,8 +143,7 @@ class Chart:
         self.tallies[effect, what] = (before + count, places)
 
     def place(self, index: int) -> str:
-        file = bisect_right(self.starts, index) - 1
-        return f"{self.files[file]}:{index - self.starts[file] + 1}"
+        return f"{self.files[bisect_right(self.starts, index) - 1]}:{self.lines[index]}"
 
     def kept_indices(self) -> Indices:
         return np.flatnonzero(np.frombuffer(self.kept, dtype=np.bool_))
@@ -193,7 +194,8 @@ def _find_repeats(chart: Chart, kept: Indices, rows: Rows) -> None:
     sources = np.frombuffer(chart.sources, dtype=np.uint64)[kept[once]]
     several = _later_ones(sources)
     distinct = several[np.unique(sources[several], return_index=True)[1]]
-    _tally_all(chart, "noticed", "source with several targets", np.sort(kept[once[distinct]]))
+    what = "source with several targets" if rows == "pairs" else "text with several labels"
+    _tally_all(chart, "warning" if rows == "labelled" else "noticed", what, np.sort(kept[once[distinct]]))
 
 
 def _later_ones(hashes: NDArray[np.uint64]) -> Indices:
@@ -223,8 +225,9 @@ def _find_shifted(chart: Chart) -> None:
 
 def _find_overlap(train: Chart, other: Chart, kept: Indices, rows: Rows) -> None:
     compared = [(f"{NOUNS[rows]} that is trained on too", other.pairs, train.pairs)]
-    if rows == "pairs":
-        compared.append(("source that is trained on too", other.sources, train.sources))
+    if has_source(rows):
+        source = "source" if rows == "pairs" else "text"
+        compared.append((f"{source} that is trained on too", other.sources, train.sources))
     for what, mine, theirs in compared:
         trained = np.frombuffer(theirs, dtype=np.uint64)[train.kept_indices()]
         _tally_all(other, "warning", what, kept[np.isin(np.frombuffer(mine, dtype=np.uint64)[kept], trained)])

@@ -3,27 +3,26 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from antiphon.config.schema import Data, Rows
+from antiphon.config.schema import Data, Labels, Rows
 from antiphon.data.corpus import Row, SplitName, hash_file
 from antiphon.data.doctor import Chart, Doctor, Report
 from antiphon.data.holdout import hold_out, hold_out_end
-from antiphon.data.rows import NOUNS, read_split
-from antiphon.data.store import PairStore, open_store, write_store
-from antiphon.data.text import normalise
+from antiphon.data.labels import LabelTokenizer
+from antiphon.data.rows import NOUNS, has_labels, has_source, layout_of, read_split
+from antiphon.data.store import PairStore, open_store
 from antiphon.data.tokenize import Choice, SideName, Tokenizer, learn, load_tokenizer, save_tokenizer
-from antiphon.data.vocab import UNKNOWN
+from antiphon.data.writer import OVERLONG, SIDES, Writer
 from antiphon.errors import AntiphonError
 from antiphon.files import make_folder, write_text
 
 FORMAT = 1
 LABEL, VALID_PAIRS = "prepared.json", "valid.jsonl"
-OVERLONG = "longer than data.max_length"
-SIDES: tuple[SideName, SideName] = ("source", "target")
+_FEW = 100  # labels that any number of texts may have
 Tell = Callable[[str], None]
 
 
@@ -58,8 +57,9 @@ def prepare(data: Data, folder: Path, tell: Tell = lambda phrase: None, rows: Ro
 
 def fingerprint(data: Data, rows: Rows = "pairs") -> str:
     """Another one where a file or an option of the data is another."""
-    # Runs from before there were texts had no window, and go on.
-    options = data.model_dump(mode="json", exclude=set() if data.window else {"window"})
+    # Runs from before a key existed went by its default, and go on.
+    later = {"window", "columns", "header"}
+    options = data.model_dump(mode="json", exclude={key for key in later if not getattr(data, key)})
     hashes = [hash_file(path, address) for address, path in data.files]
     parts = [FORMAT, options, hashes, *([] if rows == "pairs" else [rows])]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
@@ -73,7 +73,7 @@ def _load(data: Data, folder: Path, mark: str, rows: Rows) -> Prepared:
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != checksum:
             raise ValueError(f"{name} is damaged")
     target = load_tokenizer(folder, "target", data.target_tokenizer)
-    source = load_tokenizer(folder, "source", data.source.tokenizer) if rows == "pairs" and not data.joint else target
+    source = load_tokenizer(folder, "source", data.source.tokenizer) if _reads_source(data, rows) else target
     texts = [json.loads(line) for line in (folder / VALID_PAIRS).read_bytes().splitlines()]
     return Prepared(
         source=source,
@@ -87,29 +87,68 @@ def _load(data: Data, folder: Path, mark: str, rows: Rows) -> Prepared:
     )
 
 
+def _reads_source(data: Data, rows: Rows) -> bool:
+    """Whether the source has a tokeniser of its own."""
+    return has_source(rows) and not data.joint
+
+
 def _build(data: Data, folder: Path, mark: str, tell: Tell, rows: Rows) -> None:
     """The files are gone through once for the report, and again for each thing that is learnt or written."""
     doctor = _examine(data, tell, rows)
-    sides = SIDES if rows == "pairs" else SIDES[1:]
+    sides = SIDES if has_source(rows) else SIDES[1:]
     source = _learn(data, doctor, SIDES if data.joint else sides[:1], tell)
     target = source if data.joint or len(sides) == 1 else _learn(data, doctor, SIDES[1:], tell)
     names = [
         save_tokenizer(one, folder, side) for side, one in zip(SIDES, (source, target), strict=True) if side in sides
     ]
-    writer = _Writer(data, folder, doctor, source, target, sides)
+    several = rows != "tagged" and data.target.tokenizer != Labels()  # then one label is a question of yes or no
+    _check_labels(target, sum(doctor.charts["train"].kept), 1 if several else 2)
+    writer = Writer(folder, doctor, source, target, sides, data.max_length)
     tell(f"writing the training {NOUNS[rows]}s")
-    train = writer.write("train")
+    train = _written(writer, data, doctor, "train")
     tell(f"writing the validation {NOUNS[rows]}s")
-    writer.write("valid")
+    _written(writer, data, doctor, "valid")
     write_text(folder / VALID_PAIRS, "".join(json.dumps(texts) + "\n" for texts in writer.valid_texts))
+    notes = [*_held_out_note(data, doctor), *_layout_note(data, rows), *writer.notes(data)]
     label = {
         "fingerprint": mark,
         "files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in [*names, VALID_PAIRS]},
-        "length_ratio": _length_ratio(train),
-        "report": doctor.report([*_held_out_note(data, doctor), *writer.notes()]).to_dict(),
+        "length_ratio": 0.0 if has_labels(rows) else _length_ratio(train),
+        "report": doctor.report(notes).to_dict(),
     }
     # The label comes last: without it nothing here counts.
     write_text(folder / LABEL, json.dumps(label, indent=1))
+
+
+def _written(writer: Writer, data: Data, doctor: Doctor, split: SplitName) -> PairStore:
+    store = writer.write(split, _kept_rows(data, doctor, split), _chart(data, doctor, split))
+    if not len(store):
+        _check_some_left(split, _chart(data, doctor, split), doctor.rows)
+        raise AntiphonError(
+            f"data.train: no {NOUNS[doctor.rows]} is left to validate on: those held out are longer than "
+            "data.max_length. Raise it, or name a file in data.valid."
+        )
+    return store
+
+
+def _check_labels(target: Tokenizer, examples: int, least: int) -> None:
+    """One label for all teaches nothing, and a label for each is no label."""
+    if not isinstance(target, LabelTokenizer):
+        return
+    if len(target.labels) < least:
+        told = f"every text has the label {target.labels[0]!r}" if target.labels else "no text has a label"
+        raise AntiphonError(f"data.train: {told}, so there is nothing to tell apart. Add texts with other labels.")
+    if len(target.labels) > max(_FEW, examples // 2):
+        raise AntiphonError(
+            f"data.train: {len(target.labels):,} different labels for {examples:,} texts, such as "
+            f"{target.labels[-1][:40]!r}. Is that the column of the labels? Else name it: data.columns = [2, 1]."
+        )
+
+
+def _layout_note(data: Data, rows: Rows) -> Iterator[str]:
+    layout = layout_of(data, rows) if has_labels(rows) and not data.columns else None
+    if layout is not None:
+        yield f"labels: {layout.told()}, found by looking at {data.train[0]} (data.columns says otherwise)"
 
 
 def _examine(data: Data, tell: Tell, rows: Rows) -> Doctor:
@@ -180,60 +219,6 @@ def _learn(data: Data, doctor: Doctor, sides: tuple[SideName, ...], tell: Tell) 
     return learn(choice, _Texts(data, doctor, sides))
 
 
-@dataclass
-class _Writer:
-    """Turns pairs into numbers, writes them, and counts what nobody may miss."""
-
-    data: Data
-    folder: Path
-    doctor: Doctor
-    source: Tokenizer
-    target: Tokenizer
-    sides: tuple[SideName, ...]
-    valid_texts: list[tuple[str, str]] = field(default_factory=list)
-    counts: dict[SideName, list[int]] = field(default_factory=lambda: {side: [0, 0] for side in SIDES})
-
-    def write(self, split: SplitName) -> PairStore:
-        store = write_store(self.folder / split, self._encode(split), max(self.source.size, self.target.size))
-        if not len(store):
-            _check_some_left(split, _chart(self.data, self.doctor, split), self.doctor.rows)
-            raise AntiphonError(
-                f"data.train: no {NOUNS[self.doctor.rows]} is left to validate on: those held out are longer than "
-                "data.max_length. Raise it, or name a file in data.valid."
-            )
-        return store
-
-    def _encode(self, split: SplitName) -> Iterator[tuple[list[int], list[int]]]:
-        chart, longest = _chart(self.data, self.doctor, split), self.data.max_length
-        for index, row in _kept_rows(self.data, self.doctor, split):
-            source = self.source.encode(row.pair.source) if "source" in self.sides else []
-            ids = source, self.target.encode(row.pair.target)
-            if max(map(len, ids)) > longest and self.doctor.rows != "running":
-                chart.leave_out(index, f"{OVERLONG} = {longest:,}")
-                self.doctor.held_out.discard(index)
-                continue
-            if split == "valid":
-                self.valid_texts.append((normalise(row.pair.source), normalise(row.pair.target)))
-            else:
-                self._count(ids)
-            yield ids
-
-    def _count(self, ids: tuple[list[int], list[int]]) -> None:
-        for side, numbers in zip(SIDES, ids, strict=True):
-            self.counts[side][0] += len(numbers)
-            self.counts[side][1] += numbers.count(UNKNOWN)
-
-    def notes(self) -> Iterator[str]:
-        for side, tokenizer in zip(SIDES, (self.source, self.target), strict=True):
-            if side not in self.sides:
-                continue
-            choice = self.data.source.tokenizer if side == "source" else self.data.target_tokenizer
-            symbols, unknown = self.counts[side]
-            rest = f", {unknown / symbols:.2%} of them unknown" if unknown else ""
-            name = side if len(self.sides) > 1 else "text"
-            yield f"{name}: {symbols:,} symbols out of {tokenizer.size:,} {choice.kind}{rest}"
-
-
 def _held_out_note(data: Data, doctor: Doctor) -> Iterator[str]:
     if data.valid:
         return
@@ -242,14 +227,14 @@ def _held_out_note(data: Data, doctor: Doctor) -> Iterator[str]:
         yield f"valid: data.valid is not set and all training {nouns} are the same, so they validate too"
         return
     chart = doctor.charts["train"]
-    held = np.array(sorted(doctor.held_out))
+    held, what = np.array(sorted(doctor.held_out)), "text" if has_labels(doctor.rows) else "source"
     sources = np.frombuffer(chart.sources, dtype=np.uint64)
     shared = np.isin(sources[held], sources[np.setdiff1d(chart.kept_indices(), held)]).any()
-    how = "; their sources are trained on too, for there are too few" if shared else ", chosen by their source"
+    how = f"; their {what}s are trained on too, for there are too few" if shared else f", chosen by their {what}"
     which = f"{len(held):,} of the training {nouns} are held out"
     if doctor.rows == "running":
         which, how = f"the last {len(held):,} lines of the text are held out", ""
-    yield f"valid: data.valid is not set, so {which}{how if doctor.rows == 'pairs' else ''}"
+    yield f"valid: data.valid is not set, so {which}{how if has_source(doctor.rows) else ''}"
 
 
 def _length_ratio(train: PairStore) -> float:

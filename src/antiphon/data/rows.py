@@ -1,12 +1,66 @@
-"""What a line of a data file is: a pair, a text by itself, or a line of a running text."""
+"""What a row of a data file is: a pair, a text by itself, a line of a running text, a text or two and their label."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from antiphon.config.schema import Data, Rows
+from antiphon.config.schema import Data, Labels, Rows
 from antiphon.data.corpus import GLANCE, Fault, Pair, Row, SplitName, read_lines, read_rows
+from antiphon.data.labelled import Labelled, Layout
+from antiphon.data.labels import LabelTokenizer
+from antiphon.data.tagged import Tagged
+from antiphon.data.text import normalise
+from antiphon.data.tokenize import Tokenizer
+from antiphon.data.vocab import END, START, UNKNOWN
 from antiphon.errors import AntiphonError
 
-NOUNS: Mapping[Rows, str] = {"pairs": "pair", "texts": "text", "running": "line"}
+NOUNS: Mapping[Rows, str] = {
+    "pairs": "pair", "texts": "text", "running": "line", "labelled": "example", "compared": "example",
+    "tagged": "sentence",
+}  # fmt: skip
+
+
+def has_source(rows: Rows) -> bool:
+    return rows not in ("texts", "running")
+
+
+def has_labels(rows: Rows) -> bool:
+    return rows in ("labelled", "compared", "tagged")
+
+
+def labelled(data: Data, rows: Rows) -> Labelled:
+    """How the files of a classifier are read."""
+    between = data.target.tokenizer.between if isinstance(data.target.tokenizer, Labels) else ""
+    return Labelled(1 + (rows == "compared"), between, tuple(data.columns), data.header)
+
+
+def tidy(text: str, rows: Rows) -> str:
+    """A source in normal form; two texts that are compared keep the TAB between them."""
+    return "\t".join(map(normalise, text.split("\t"))) if rows == "compared" else normalise(text)
+
+
+def encode_source(tokenizer: Tokenizer, text: str, rows: Rows) -> list[int]:
+    """A source in numbers; of two texts the first has its end behind it."""
+    if rows != "compared":
+        return tokenizer.encode(text)
+    first, *rest = (tokenizer.encode(part) for part in text.split("\t"))
+    return first + [symbol for part in rest for symbol in (END, *part)]
+
+
+def encode_tagged(tokenizer: Tokenizer, text: str, tags: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The symbols of a sentence, and as many of its tags: each stands at the first symbol of its word.
+
+    The other symbols of a word have the start symbol there, which is no tag.
+    """
+    words = [tokenizer.encode(word) or [UNKNOWN] for word in text.split(" ")] if text else []
+    placed = [[tag, *[START] * (len(word) - 1)] for word, tag in zip(words, tags, strict=True)]
+    return [symbol for word in words for symbol in word], [tag for word in placed for tag in word]
+
+
+def encode_row(source: Tokenizer, target: Tokenizer, pair: Pair, rows: Rows) -> tuple[list[int], list[int]]:
+    """Both sides of a row in numbers; a text by itself has no source."""
+    if rows == "tagged":
+        assert isinstance(target, LabelTokenizer), "tags are labels"
+        return encode_tagged(source, tidy(pair.source, rows), target.encode_each(pair.target))
+    return encode_source(source, pair.source, rows) if has_source(rows) else [], target.encode(pair.target)
 
 
 def read_split(data: Data, split: SplitName, rows: Rows) -> Iterator[Row]:
@@ -15,8 +69,31 @@ def read_split(data: Data, split: SplitName, rows: Rows) -> Iterator[Row]:
     if rows == "pairs":
         yield from read_rows(paths, getattr(data, f"{split}_target"), key)
         return
+    if has_labels(rows):
+        yield from _read_labelled(data, split, rows)
+        return
     for path in paths:
         yield from read_texts(path, key, rows)
+
+
+def _read_labelled(data: Data, split: SplitName, rows: Rows) -> Iterator[Row]:
+    key = f"data.{split}"
+    reader: Labelled | Tagged = Tagged(tuple(data.columns)) if rows == "tagged" else labelled(data, rows)
+    paths, targets = getattr(data, split), getattr(data, f"{split}_target")
+    if targets and len(paths) != len(targets):
+        raise AntiphonError(f"{key}: {len(paths)} files, but {key}_target has {len(targets)}. Name one for each.")
+    if targets:
+        for path, target in zip(paths, targets, strict=True):
+            yield from reader.read_aligned(path, target, key)
+        return
+    layout = layout_of(data, rows)
+    for path in paths:
+        yield from reader.read(path, key) if isinstance(reader, Tagged) else reader.read(path, key, layout)
+
+
+def layout_of(data: Data, rows: Rows) -> Layout | None:
+    """The first training file shows how all are laid out, however few lines another has; None for JSONL."""
+    return None if data.train_target or rows == "tagged" else labelled(data, rows).layout(data.train[0], "data.train")
 
 
 def read_texts(path: str, key: str, rows: Rows) -> Iterator[Row]:

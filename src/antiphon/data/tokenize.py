@@ -10,17 +10,18 @@ from typing import Any, Literal, Protocol, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from antiphon.config.schema import Bytes, Characters, Subwords, Words
+from antiphon.config.schema import Bytes, Characters, Cutting, Labels, Spelled, Subwords, Words
+from antiphon.data.labels import LabelTokenizer, learn_labels
+from antiphon.data.spelled import SpelledTokenizer, learn_spelled
 from antiphon.data.subwords import learn_subwords, open_subwords
 from antiphon.data.text import normalise
-from antiphon.data.vocab import SILENT, SPECIAL, UNKNOWN, Vocabulary, most_frequent
+from antiphon.data.vocab import FORMAT, SILENT, SPECIAL, UNKNOWN, Vocabulary, most_frequent, to_json
 from antiphon.data.words import AMBIGUOUS, JOINER, WORD_START, Split, cut_words, join_words, spell_words
 from antiphon.errors import AntiphonError
 from antiphon.files import write_whole
 
-Choice = Words | Characters | Bytes | Subwords
+Choice = Cutting
 SideName = Literal["source", "target"]
-FORMAT = 1
 
 
 class Tokenizer(Protocol):
@@ -96,7 +97,7 @@ class WordTokenizer:
         return None
 
     def to_bytes(self) -> bytes:
-        return _to_json({"kind": "words", "split": self.split, "symbols": self.vocabulary.learnt})
+        return to_json({"kind": "words", "split": self.split, "symbols": self.vocabulary.learnt})
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class CharacterTokenizer:
         return None
 
     def to_bytes(self) -> bytes:
-        return _to_json({"kind": "characters", "symbols": self.vocabulary.learnt})
+        return to_json({"kind": "characters", "symbols": self.vocabulary.learnt})
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class ByteTokenizer:
         return None
 
     def to_bytes(self) -> bytes:
-        return _to_json({"kind": "bytes"})
+        return to_json({"kind": "bytes"})
 
 
 def _show_byte(byte: int) -> str:
@@ -190,6 +191,10 @@ def learn(choice: Choice, texts: Iterable[str]) -> Tokenizer:
             return ByteTokenizer()
         case Subwords():
             return learn_subwords(choice, texts)
+        case Labels(between=between):
+            return learn_labels(between, texts)
+        case Spelled(size=size, letters=letters):
+            return learn_spelled(size, letters, texts)
         case _:
             assert_never(choice)
 
@@ -209,22 +214,16 @@ def load_tokenizer(folder: Path, side: SideName, choice: Choice) -> Tokenizer:
     except OSError as error:
         raise AntiphonError(f"{path}: cannot be read ({error.strerror}). Is the folder whole?") from error
     try:
-        match choice:
-            case Subwords(model=model):
-                return open_subwords(content, model)
-            case _:
-                return _from_json(json.loads(content), choice)
+        if isinstance(choice, Subwords):
+            return open_subwords(content, choice.model)
+        return _from_json(json.loads(content), choice)
     except (ValueError, RecursionError) as error:
         ours = type(error) is ValueError  # json's own errors are other kinds, in words for programmers
         reason = str(error) if ours else "not a tokeniser file"
         raise AntiphonError(f"{path}: damaged, or of another run ({reason}). Train again, or copy it anew.") from error
 
 
-def _to_json(content: dict[str, Any]) -> bytes:
-    return json.dumps({"format": FORMAT, **content}, ensure_ascii=False, indent=0).encode()
-
-
-def _from_json(content: Any, choice: Words | Characters | Bytes) -> Tokenizer:
+def _from_json(content: Any, choice: Words | Characters | Bytes | Labels | Spelled) -> Tokenizer:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError("not a tokeniser file")
     if content.get("kind") != choice.kind:
@@ -241,6 +240,10 @@ def _from_json(content: Any, choice: Words | Characters | Bytes) -> Tokenizer:
             return CharacterTokenizer(vocabulary)
         case Bytes():
             return ByteTokenizer()
+        case Labels(between=between):
+            return LabelTokenizer(_symbols(content), between)
+        case Spelled():
+            return SpelledTokenizer(_symbols(content), _symbols({"symbols": content.get("letters")}))
         case _:
             assert_never(choice)
 

@@ -1,13 +1,16 @@
 """The vocabulary: which symbol has which number, with the same four special symbols in front everywhere."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 PAD, START, END, UNKNOWN = 0, 1, 2, 3
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 SILENT = frozenset((PAD, START, END))
+FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,11 @@ class Vocabulary:
     def spoken(self, ids: Sequence[int]) -> list[str]:
         """The symbols that belong to the text: no padding, start or end."""
         return self.symbols([i for i in ids if i not in SILENT])
+
+
+def to_json(content: dict[str, Any]) -> bytes:
+    """What the file of a tokeniser holds, if it is not sentencepiece's."""
+    return json.dumps({"format": FORMAT, **content}, ensure_ascii=False, indent=0).encode()
 
 
 def most_frequent(counts: Counter[str], size: int) -> Vocabulary:

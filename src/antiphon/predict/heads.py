@@ -1,11 +1,13 @@
-"""Heads: from what a decoder hands over to words.
+"""Heads: from what is handed over to words, or to labels.
 
-E what a decoder hands its head · V words
+E what a head reads · V words or labels · M width of what was pooled
 """
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from antiphon.layers.dropout import Dropout
 
 
 class Words(nn.Module):
@@ -18,3 +20,17 @@ class Words(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.linear(x, self.weight_VE, self.bias_V)
+
+
+class Between(nn.Module):
+    """What stands before a head of labels: dropout, and a layer tanh(W x + b) where it has a width."""
+
+    def __init__(self, read: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(read, hidden) if hidden else None
+        self.dropout = Dropout(dropout)
+        self.width = hidden or read  # E
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.dropout(x)
+        return x if self.hidden is None else self.dropout(torch.tanh(self.hidden(x)))

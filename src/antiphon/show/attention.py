@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from antiphon.attend.looks import aligning
 from antiphon.data.tokenize import Tokenizer
 from antiphon.errors import AntiphonError
+from antiphon.labelling.opening import Answering
 from antiphon.pipeline import Looked, Pipeline
 from antiphon.show.heatmap import Picture
 
@@ -107,7 +108,7 @@ def _refuse(what: str, number: int | None, most: int, kind: Kind) -> None:
         raise AntiphonError(f"--{what} {number}: no such {what} in this model's {kind} attention. Give {allowed}.")
 
 
-def read_attention(pipeline: Pipeline, text: str, expected: str | None = None) -> Attention:
+def read_attention(pipeline: Answering, text: str, expected: str | None = None) -> Attention:
     """Let the model answer, and go over its answer once more to see where it looked."""
     answer = pipeline.answer([text])[0][0]
     looked = pipeline.look(text, answer)
@@ -115,15 +116,21 @@ def read_attention(pipeline: Pipeline, text: str, expected: str | None = None) -
     if not symbols:
         raise AntiphonError(
             "show: this model has no attention, so there is nothing to draw. "
-            "Look at its gradients: antiphon show --gradients."
+            + (
+                "Look at its gradients: antiphon show --gradients."
+                if isinstance(pipeline, Pipeline)
+                else 'Train one with model.pool = "attention".'
+            )
         )
     parted = pipeline.source.words(looked.source) or pipeline.target.words(looked.target)
     words = _view(pipeline, looked, merge=True) if parted else symbols
-    alignment = align(words["cross"], answer.ended) if "cross" in words else None
+    # A label is no text, and has no end.
+    ended = answer.ended and isinstance(pipeline, Pipeline)
+    alignment = align(words["cross"], ended) if "cross" in words else None
     return Attention(text, answer.text, expected, symbols, words, alignment)
 
 
-def _view(pipeline: Pipeline, looked: Looked, merge: bool) -> dict[Kind, Heads]:
+def _view(pipeline: Answering, looked: Looked, merge: bool) -> dict[Kind, Heads]:
     """Each attention that the model has, the one that aligns first."""
     source, target, read = (
         _units(tokenizer, ids, merge)

@@ -145,7 +145,7 @@ def _in_encoder(pipeline: Pipeline, source: Sequence[int]) -> list[Heard]:
 
 
 def _in_decoder(pipeline: Pipeline, answer: Sequence[int]) -> list[Heard]:
-    choice, model = pipeline.run.model.decoder, pipeline.model
+    choice, model = pipeline.run.model.halves["decoder"], pipeline.model
     if not isinstance(choice, RecurrentStack):
         return []
     pieces = pipeline.target.pieces([pipeline.start, *answer])

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from antiphon.config.schema import Run, Subwords, TransformerStack
+from antiphon.config.schema import LanguageModel, Run, Subwords, TransformerStack
 from antiphon.data.batch import Batch, Indices, load_batch, plan
 from antiphon.data.prepare import Prepared
+from antiphon.data.rows import has_labels
 from antiphon.data.running import RunningText, Windows, load_windows, plan_tracks, plan_windows
 from antiphon.data.tokenize import Choice, Tokenizer
 from antiphon.data.unmerge import Unmerging
@@ -56,7 +57,8 @@ class PairBatches:
         return plan(self.store.lengths, self.run.train.batch_tokens, self.run.seed, epoch)
 
     def load(self, planned: Indices, epoch: int) -> Batch:
-        return load_batch(self.store, planned, self.run.seed, epoch, self.source, self.target)
+        ended = not has_labels(self.run.rows)
+        return load_batch(self.store, planned, self.run.seed, epoch, self.source, self.target, ended)
 
     def size(self, planned: Indices) -> int:
         return len(planned) * int(self.store.lengths[planned].max())
@@ -71,6 +73,7 @@ class WindowBatches:
 
     def plan(self, epoch: int) -> list[Windows]:
         window, budget = self.run.data.window, self.run.train.batch_tokens
+        assert isinstance(self.run.model, LanguageModel), "only a language model reads a running text"
         if isinstance(self.run.model.decoder, TransformerStack):
             return plan_windows(len(self.text), window, budget, self.run.seed, epoch)
         return plan_tracks(len(self.text), window, budget)

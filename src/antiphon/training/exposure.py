@@ -14,7 +14,7 @@ from torch.nn.utils.parametrize import cached
 from antiphon.config.schema import TeacherForcing
 from antiphon.data.batch import FORCING, OWN, Batch
 from antiphon.data.vocab import PAD, START, UNKNOWN
-from antiphon.models import Model
+from antiphon.models import Writer
 from antiphon.search.rules import forbid
 from antiphon.search.sample import draw_words
 from antiphon.training.noise import Draws
@@ -45,7 +45,7 @@ def _steepness(half: int) -> float:
     return k
 
 
-def with_own_words(model: Model, batch: Batch, p: float, own: Literal["best", "sampled"], draws: Draws) -> Batch:
+def with_own_words(model: Writer, batch: Batch, p: float, own: Literal["best", "sampled"], draws: Draws) -> Batch:
     """The batch in which each word the decoder reads is the true one with probability p, and else the model's own.
 
     No gradient flows through that choice (Bengio et al., 2015), so the words can be chosen first, word by word and
@@ -73,7 +73,7 @@ def with_own_words(model: Model, batch: Batch, p: float, own: Literal["best", "s
     return replace(batch, target_in_BT=target_in_BT)
 
 
-def _roll_out(model: Model, state: Any, words_NT: Tensor, own_NT: Tensor, chances_NT: Tensor | None) -> Tensor:
+def _roll_out(model: Writer, state: Any, words_NT: Tensor, own_NT: Tensor, chances_NT: Tensor | None) -> Tensor:
     """The words as they are read, from the left: an own one follows from all that were chosen before it."""
     words_NT = words_NT.clone()
     last = int(own_NT.any(dim=0).nonzero().max())

@@ -93,6 +93,11 @@ def write_report(folder: Path, report: Mapping[str, Any]) -> None:
     write_text(folder / REPORT, json.dumps(report, indent=1, ensure_ascii=False) + "\n")
 
 
+def default_out(run: Path | None, recipe: str | None) -> Path:
+    """Where a run goes that is not told where."""
+    return Path("runs") / (run.stem if run is not None else recipe or "run")
+
+
 def tokens_folder(folder: Path) -> Path:
     return folder / TOKENS
 

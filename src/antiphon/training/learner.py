@@ -16,11 +16,11 @@ from antiphon.config.schema import Train
 from antiphon.data.batch import DROPOUT, Batch
 from antiphon.data.unmerge import keys
 from antiphon.layers.cells import CellState
-from antiphon.models import LanguageModel, Model, Seq2Seq
+from antiphon.models import Classifier, Labeller, LanguageModel, Model, Seq2Seq, Tagger
 from antiphon.store import fill, weights_of
 from antiphon.training.exposure import forcing, with_own_words
-from antiphon.training.loss import cross_entropy, r_drop
-from antiphon.training.noise import Draws, corrupt, hide_words
+from antiphon.training.noise import Draws, corrupt, hide_source, hide_words
+from antiphon.training.objective import places, summed_loss
 from antiphon.training.schedule import learning_rate
 
 
@@ -40,8 +40,9 @@ class Update:
 class Learner:
     """The model, AdamW's averages, the moving average of the weights where one is kept, and a state carried along."""
 
-    def __init__(self, model: Model, choice: Train, seed: int) -> None:
-        self.model, self.choice, self.seed = model, choice, seed
+    def __init__(self, model: Model, choice: Train, seed: int, weights_Y: Tensor | None = None) -> None:
+        """`weights_Y` are those of labels that do not count alike."""
+        self.model, self.choice, self.seed, self.weights_Y = model, choice, seed, weights_Y
         self.names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
         matrices = [parameter for parameter in self.names if parameter.dim() > 1]
         others = [parameter for parameter in self.names if parameter.dim() <= 1]
@@ -58,7 +59,7 @@ class Learner:
             group["lr"] = rate
         self.model.train()
         self.optimizer.zero_grad()
-        tokens = sum(batch.target_tokens for batch in batches)
+        tokens = sum(places(self.model, batch) for batch in batches)
         loss = 0.0
         for part, clean in enumerate(batches):
             batch = self._disturb(clean, p, Draws(self.seed, step, part))
@@ -78,16 +79,11 @@ class Learner:
         return Update(loss, tokens, norm, norm > limit, rate, p, taken)
 
     def _loss(self, batch: Batch) -> Tensor:
-        words_P = batch.target_out_BT[batch.target_mask_BT]
-        head, smoothing, alpha = self.model.head, self.choice.label_smoothing, self.choice.r_drop
         states_PE, left = self._pass(batch)
-        if alpha:
-            # The generator goes on from pass to pass, so nothing but what is dropped differs.
-            again_PE, _ = self._pass(batch)
+        # The generator goes on from pass to pass, so nothing but what is dropped differs.
+        again_PE = self._pass(batch)[0] if self.choice.r_drop else None
         self.carried = left
-        if alpha:
-            return r_drop(states_PE, again_PE, head.weight_VE, head.bias_V, words_P, smoothing, alpha)
-        return cross_entropy(states_PE, head.weight_VE, head.bias_V, words_P, smoothing)
+        return summed_loss(self.model, batch, states_PE, again_PE, self.choice, self.weights_Y)
 
     def _pass(self, batch: Batch) -> tuple[Tensor, tuple[CellState, ...]]:
         """What the head reads; and where the rows go on in the next batch, the state they are left in."""
@@ -100,8 +96,10 @@ class Learner:
     def _disturb(self, batch: Batch, p: float, draws: Draws) -> Batch:
         """What is read, as it is read in training; what is to be written stays."""
         choice = self.choice
-        if isinstance(self.model, Seq2Seq):
+        if isinstance(self.model, Seq2Seq | Classifier):
             batch = corrupt(batch, choice.corruption, len(self.model.source.weight_VD), draws)
+        if isinstance(self.model, Labeller):
+            return hide_source(batch, choice.word_dropout, draws, isinstance(self.model, Tagger))
         batch = with_own_words(self.model, batch, p, choice.teacher_forcing.own, draws)
         return hide_words(batch, choice.word_dropout, draws)
 

@@ -11,7 +11,7 @@ from antiphon.build.model import build_model
 from antiphon.config.schema import Run
 from antiphon.data.prepare import Prepared, prepare
 from antiphon.errors import AntiphonError, Interrupted
-from antiphon.pipeline import Pipeline
+from antiphon.labelling.opening import Answering, open_pipeline
 from antiphon.show.curves import loss_curve
 from antiphon.store import LOG, WEIGHTS, load_folder, save_settings, save_weights, weights_of
 from antiphon.training.batches import batches_from
@@ -20,6 +20,7 @@ from antiphon.training.folder import StopOnSignal, opened, refuse_other_data, to
 from antiphon.training.learner import Learner, Update
 from antiphon.training.limits import reason_to_stop, share_done
 from antiphon.training.log import Log, duration, gradient, read_log
+from antiphon.training.objective import label_weights
 from antiphon.training.report import describe
 from antiphon.training.selfcheck import self_check
 from antiphon.training.validate import Judgement, judge
@@ -28,7 +29,7 @@ _LOG_EVERY = 10  # steps
 _GIVE_UP = 10  # steps in a row without a finite loss
 
 
-def train(run: Run, out: Path, fresh: bool = False, console: Console | None = None) -> Pipeline:
+def train(run: Run, out: Path, fresh: bool = False, console: Console | None = None) -> Answering:
     """Train, or go on training, the run in folder `out`; the model that is best on the validation pairs comes back."""
     with opened(run, out, fresh):
         log = Log(out / LOG, console)
@@ -41,7 +42,8 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
         for line in prepared.report.lines():
             log.say(line)
         torch.manual_seed(run.seed)
-        learner = Learner(build_model(run.model, prepared.source.size, prepared.target.size), run.train, run.seed)
+        model = build_model(run.model, prepared.source.size, prepared.target.size)
+        learner = Learner(model, run.train, run.seed, label_weights(run, prepared.train, prepared.target.size))
         training = Training(run, out, prepared, learner, log, Progress(prepared.fingerprint))
         if newest is None:
             training.begin()
@@ -52,7 +54,7 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
             training.go_on(stop)
         training.finish()
         loaded = load_folder(out)
-        return Pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
+        return open_pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
 
 
 def resolve(run: Run, prepared: Prepared) -> Run:
@@ -74,8 +76,8 @@ class Training:
     progress: Progress
 
     @property
-    def pipeline(self) -> Pipeline:
-        return Pipeline(self.learner.model, self.prepared.source, self.prepared.target, self.run)
+    def pipeline(self) -> Answering:
+        return open_pipeline(self.learner.model, self.prepared.source, self.prepared.target, self.run)
 
     def begin(self) -> None:
         parameters = sum(value.numel() for value in weights_of(self.learner.model).values())

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn import functional as F
 
 from antiphon.config.schema import Corruption
 from antiphon.data.batch import DROP, HIDDEN, REPLACE, REPLACEMENT, SWAP, Batch, make_sources
 from antiphon.data.unmerge import keys, mix, uniform
-from antiphon.data.vocab import SPECIAL, UNKNOWN
+from antiphon.data.vocab import END, SPECIAL, UNKNOWN
 
 Ids = NDArray[np.int64]
 Claims = NDArray[np.bool_]
@@ -65,6 +66,20 @@ def _stays(word_BS: Claims, chances_BS: NDArray[np.float64], drop: float) -> Cla
     # The word with the largest number is the last to go, and never goes.
     kept_BS: Claims = (chances_BS >= drop) | (chances_BS == chances_BS.max(1, keepdims=True))
     return kept_BS & word_BS
+
+
+def hide_source(batch: Batch, share: float, draws: Draws, tagged: bool) -> Batch:
+    """Word dropout where nothing is written: words of the source become `<unk>` here and there, its ends never.
+
+    Of tagged words only the first symbol is hidden: a letter stays where it is.
+    """
+    if not share:
+        return batch
+    hidden_BS = torch.from_numpy(draws.uniform(HIDDEN, *batch.source_BS.shape) < share).to(batch.source_BS.device)
+    hidden_BS &= batch.mask_BS & (batch.source_BS != END)
+    if tagged:
+        hidden_BS &= F.pad(batch.target_mask_BT, (0, 1))
+    return replace(batch, source_BS=batch.source_BS.masked_fill(hidden_BS, UNKNOWN))
 
 
 def hide_words(batch: Batch, share: float, draws: Draws) -> Batch:

@@ -13,14 +13,15 @@ from itertools import takewhile
 import numpy as np
 import torch
 
-from antiphon.config.schema import Search
+from antiphon.config.schema import Search, Train
 from antiphon.data.batch import load_batch
 from antiphon.data.store import PairStore
 from antiphon.data.vocab import END
-from antiphon.models import Model
+from antiphon.labelling.opening import Answering, open_pipeline
+from antiphon.models import Labeller, Writer
 from antiphon.pipeline import Pipeline
 from antiphon.search.wishes import Asked, Wish, Wishes
-from antiphon.training.loss import cross_entropy
+from antiphon.training.objective import places, summed_loss
 
 _PAIRS, _STEPS, _LEARNT = 8, 300, 0.05
 
@@ -55,19 +56,22 @@ class Verdict:
         )
 
 
-def self_check(pipeline: Pipeline, store: PairStore, learning_rate: float) -> Verdict:
+def self_check(pipeline: Answering, store: PairStore, learning_rate: float) -> Verdict:
     """Overfit a few short pairs in a copy of the model; the model itself is not touched."""
     chosen = _short_pairs(store)
     if pipeline.run.rows == "running":  # a line, or as much of it as a window holds with its end
         line = store.target(int(chosen[0]))[: pipeline.run.data.window - 1]
         store, chosen = PairStore.of([([], line.tolist())]), np.zeros(1, dtype=np.int64)
-    batch = pipeline.begun(load_batch(store, chosen))
+    if isinstance(pipeline, Pipeline):
+        batch = pipeline.begun(load_batch(store, chosen))
+    else:
+        batch = load_batch(store, chosen, ended=False)
     model = copy.deepcopy(pipeline.model).eval()  # without dropout: by heart is the point
     optimizer = torch.optim.Adam(model.parameters(), lr=min(max(learning_rate, 1e-3), 3e-3))
-    words_P = batch.target_out_BT[batch.target_mask_BT]
+    plain = Train(label_smoothing=0.0)
     losses: list[float] = []
     for _ in range(_STEPS):
-        loss = cross_entropy(model(batch), model.head.weight_VE, model.head.bias_V, words_P, 0.0) / len(words_P)
+        loss = summed_loss(model, batch, model(batch), None, plain, None) / places(model, batch)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -75,7 +79,16 @@ def self_check(pipeline: Pipeline, store: PairStore, learning_rate: float) -> Ve
         losses.append(loss.item())
         if losses[-1] < _LEARNT:
             break
+    if not isinstance(pipeline, Pipeline) or isinstance(model, Labeller):
+        again = open_pipeline(model, pipeline.source, pipeline.target, pipeline.run)
+        alone = list(again.losses(PairStore.of(zip(*_rows(store, chosen), strict=True)), 1))  # each by itself
+        right = sum(right for _, _, right in alone) / sum(count for _, count, _ in alone)
+        return Verdict(losses[0], losses[-1], len(losses), right, len(chosen))
     return Verdict(losses[0], losses[-1], len(losses), _agreement(model, pipeline, store, chosen), len(chosen))
+
+
+def _rows(store: PairStore, chosen: np.ndarray) -> tuple[list[list[int]], list[list[int]]]:
+    return [store.source(int(i)).tolist() for i in chosen], [store.target(int(i)).tolist() for i in chosen]
 
 
 def _short_pairs(store: PairStore) -> np.ndarray:
@@ -88,13 +101,13 @@ def _short_pairs(store: PairStore) -> np.ndarray:
     return np.array(list(chosen.values())[:_PAIRS])
 
 
-def _agreement(model: Model, pipeline: Pipeline, store: PairStore, chosen: np.ndarray) -> float:
+def _agreement(model: Writer, pipeline: Pipeline, store: PairStore, chosen: np.ndarray) -> float:
     """Write freely and greedily, and compare with what the model says when the true words stand before."""
     batch = pipeline.begun(load_batch(store, chosen))
     free = Pipeline(model, pipeline.source, pipeline.target, pipeline.run)
     limit = int(store.lengths[chosen].max()) + 10
     greedy = Search(beam=1, max_length=limit)
-    sources, wishes = [store.source(int(i)).tolist() for i in chosen], Wishes(greedy, pipeline.target, pipeline.end)
+    sources, wishes = _rows(store, chosen)[0], Wishes(greedy, pipeline.target, pipeline.end)
     asked = [Asked("", one, n, Wish(free.limit(len(one), greedy)), wishes) for n, one in enumerate(sources)]
     written = free.write(asked, greedy)
     with torch.inference_mode():

@@ -1,6 +1,7 @@
 """Judging weights on the validation pairs, through the same pipeline that will answer users."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,9 +9,16 @@ import numpy as np
 
 from antiphon.confidence import Calibration, calibrate
 from antiphon.data.prepare import Prepared
+from antiphon.evaluate.calibration import fit_temperature
+from antiphon.evaluate.guards import UNKNOWN_TASK
+from antiphon.evaluate.labels import label_accuracy, label_f1
 from antiphon.evaluate.metrics import Score, bleu, exact_match
-from antiphon.pipeline import Pipeline
+from antiphon.evaluate.spans import tag_accuracy
+from antiphon.labelling.opening import Answering, Labelling
+from antiphon.labelling.scoring import tag_f1
+from antiphon.labelling.tagging import Tagging
 
+Metric = Literal["loss", "bleu", "exact_match", "accuracy", "f1"]
 _SAMPLES = 5
 _PROMPT, _WRITTEN = 1 / 3, 80  # of a text the share of its words that is given, and the symbols that are written
 
@@ -29,13 +37,16 @@ class Judgement:
         return "  ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
 
 
-def judge(pipeline: Pipeline, prepared: Prepared, metric: Literal["loss", "bleu", "exact_match"]) -> Judgement:
+def judge(pipeline: Answering, prepared: Prepared, metric: Metric) -> Judgement:
     parts = list(pipeline.losses(prepared.valid))
     tokens = sum(count for _, count, _ in parts)
     loss = sum(part for part, _, _ in parts) / tokens
     numbers = {"loss": loss, "perplexity": math.exp(min(loss, 700.0)), "accuracy": sum(r for _, _, r in parts) / tokens}
+    if isinstance(pipeline, Labelling):
+        del numbers["perplexity"]
+        return _judge_labels(pipeline, prepared, metric, numbers)
     pairs = prepared.valid_pairs
-    chosen = sorted({int(i) for i in np.linspace(0, len(pairs) - 1, _SAMPLES)})
+    chosen = _chosen(pairs)
     asked = range(len(pairs)) if metric != "loss" else chosen
     search = pipeline.run.search
     if pipeline.completes:
@@ -52,6 +63,29 @@ def judge(pipeline: Pipeline, prepared: Prepared, metric: Literal["loss", "bleu"
     samples = [(*pairs[i], answers[i]) for i in chosen]
     calibration = None if pipeline.completes else calibrate(pipeline, prepared.valid, pairs)
     return Judgement(value, numbers, scores, samples, calibration)
+
+
+def _judge_labels(pipeline: Labelling, prepared: Prepared, metric: Metric, numbers: dict[str, float]) -> Judgement:
+    """Every text is answered, for that is as quick as the loss is found."""
+    pairs, target = prepared.valid_pairs, pipeline.target
+    answers = [found[0] for found in pipeline.answer([text for text, _ in pairs])]
+    said = [answer.pieces for answer in answers]
+    if isinstance(pipeline, Tagging):
+        wanted = [label.split() for _, label in pairs]
+        scores = [tag_accuracy(said, wanted), tag_f1(said, wanted, target.labels)]
+    else:
+        wanted = [target.pieces(target.encode(label)) for _, label in pairs]
+        scores = [label_accuracy(said, wanted), label_f1(said, wanted, "macro")]
+    numbers["f1"] = scores[1].value / 100
+    fit = fit_temperature(lambda: pipeline.spoken(prepared.valid))
+    value = numbers["loss"] if metric == "loss" else -numbers[metric]
+    samples = [(*pairs[i], answers[i].text) for i in _chosen(pairs)]
+    return Judgement(value, numbers, scores, samples, None if fit is None else Calibration(fit, UNKNOWN_TASK))
+
+
+def _chosen(pairs: Sequence[tuple[str, str]]) -> list[int]:
+    """A few at even distances, the same every time."""
+    return sorted({int(i) for i in np.linspace(0, len(pairs) - 1, _SAMPLES)})
 
 
 def _beginning(text: str) -> str:

@@ -1,0 +1,64 @@
+"""What is minimised over a batch, by the shape of the model: words, labels, or a yes or no to each label.
+
+P real target places, texts of a classifier · E what the head reads · Y labels
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from antiphon.config.schema import Classifier as ClassifierChoice
+from antiphon.config.schema import Run, Train
+from antiphon.data.batch import Batch
+from antiphon.data.store import PairStore
+from antiphon.data.vocab import SPECIAL
+from antiphon.models import Classifier, Labeller, Model, Tagger, each_label, labels_of
+from antiphon.training.loss import cross_entropy, r_drop
+
+
+def places(model: Model, batch: Batch) -> int:
+    """What the loss of a batch is divided by: target symbols, or texts."""
+    return len(batch.source_BS) if isinstance(model, Classifier) else batch.target_tokens
+
+
+def summed_loss(
+    model: Model, batch: Batch, states_PE: Tensor, again_PE: Tensor | None, choice: Train, weights_Y: Tensor | None
+) -> Tensor:
+    """`again_PE` is a second pass, for R-Drop; `weights_Y` are those of labels that do not count alike."""
+    head, smoothing = model.head, choice.label_smoothing
+    if isinstance(model, Classifier) and model.several:
+        return _yes_or_no(head(states_PE), each_label(batch, len(head.bias_V)), smoothing, weights_Y)
+    words_P = labels_of(batch) if isinstance(model, Labeller) else batch.target_out_BT[batch.target_mask_BT]
+    if isinstance(model, Tagger) and model.chain is not None:
+        return -model.chain.log_probability(head(states_PE), words_P, batch.target_mask_BT.sum(1)).sum()
+    if again_PE is not None:
+        return r_drop(states_PE, again_PE, head.weight_VE, head.bias_V, words_P, smoothing, choice.r_drop)
+    if weights_Y is not None:
+        return F.cross_entropy(head(states_PE), words_P, weights_Y, reduction="sum", label_smoothing=smoothing)
+    return cross_entropy(states_PE, head.weight_VE, head.bias_V, words_P, smoothing)
+
+
+def _yes_or_no(logits_PY: Tensor, wanted_PY: Tensor, smoothing: float, weights_Y: Tensor | None) -> Tensor:
+    """-log P of every yes and no; `weights_Y` count the yes of a label so many times."""
+    smooth_PY = wanted_PY * (1 - smoothing) + smoothing / 2
+    return F.binary_cross_entropy_with_logits(logits_PY, smooth_PY, reduction="sum", pos_weight=weights_Y)
+
+
+def label_weights(run: Run, train: PairStore, size: int) -> Tensor | None:
+    """(1 / frequency)^balance of each label, scaled so that a text weighs one on average; None where all are alike.
+
+    Where a text may have several labels, the weight of a yes: (texts without / texts with it)^balance.
+    """
+    if not run.train.balance:
+        return None
+    numbers = np.concatenate([train.target(n) for n in range(len(train))]).astype(np.int64) - len(SPECIAL)
+    numbers = numbers[numbers >= 0]  # where a word goes on there is no tag
+    # A label that only the validation texts have would weigh without end.
+    counts = np.bincount(numbers, minlength=size - len(SPECIAL)).clip(min=1)
+    if isinstance(run.model, ClassifierChoice) and run.model.labels == "several":
+        weights = ((len(train) - counts).clip(min=1) / counts) ** run.train.balance
+    else:
+        weights = (1 / counts) ** run.train.balance
+        weights *= counts.sum() / (counts * weights).sum()
+    return torch.tensor(weights, dtype=torch.float32)

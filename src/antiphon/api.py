@@ -121,7 +121,8 @@ class Model:
         """Scores of labels, or of tags parted by spaces; which labels are confused, and which were never seen."""
         if not isinstance(self.pipeline, Labelling):
             raise AntiphonError("mark: this model gives no labels. Ask for its scores: model.evaluate(pairs).")
-        return mark(self.pipeline, self.calibration and self.calibration.fit.temperature, list(examples), tell)
+        temperature = None if self.calibration is None else self.calibration.fit.temperature
+        return mark(self.pipeline, temperature, list(examples), tell)
 
     def evaluate_texts(self, texts: Iterable[str]) -> list[Score]:
         """A language model's perplexity a symbol and a word, and its bits a character and a byte.

@@ -36,6 +36,17 @@ RUNNING = (
 )  # fmt: skip
 RUNNING_RECURRENT = (*RUNNING, "model.decoder={kind=recurrent,width=7,embedding=5,layers=2,dropout=0.2}")
 RUNNING_TRANSFORMER = (*RUNNING, "model.decoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9}")
+# Labels, some of them weightier; and tags of words that are known by their letters too.
+CLASSIFIER = (
+    *COMMON, "model.kind=classifier", "data.source.tokenizer={kind=words}", "model.pool=attention", "model.queries=2",
+    "model.encoder={kind=recurrent,width=6,embedding=5,dropout=0.2}", "train.balance=0.5", "train.word_dropout=0.1",
+    "train.corruption={swap=0.1,replace=0.1,drop=0.1}", "train.accumulate=2", "train.ema=0.9", "train.metric=f1",
+)  # fmt: skip
+TAGGER = (
+    *COMMON, "model.kind=tagger", "data.source.tokenizer={kind=spelled}", "model.letters=3", "model.output=chain",
+    "model.encoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,layer_drop=0.4}",
+    "train.label_smoothing=0.0", "train.word_dropout=0.1", "train.accumulate=2", "train.average=3",
+)  # fmt: skip
 WORDS = ("data.source.tokenizer={kind=words}", "data.target.tokenizer={kind=words}")
 # All that could make a resumed run differ: dropout of symbols, accumulation, a moving average, an average of the
 # best, words of the model's own, noise, two passes.
@@ -65,6 +76,26 @@ def write_text(path: Path, lines: int = 120, seed: int = 1) -> Path:
     draw = random.Random(seed)
     words = ["one", "two", "three", "four", "five", "six"]
     path.write_text("".join(" ".join(draw.choices(words, k=draw.randint(0, 6))) + "\n" for _ in range(lines)), "utf-8")
+    return path
+
+
+def write_labels(path: Path, count: int = 150) -> Path:
+    """Texts, and whether they hold an odd word."""
+    draw, words = random.Random(3), ["one", "two", "three", "four", "five", "six"]
+    texts = {" ".join(draw.choices(words, k=draw.randint(1, 6))) for _ in range(count)}
+    labelled = [
+        f"{text}\t{'odd' if {'one', 'three', 'five'} & set(text.split()) else 'even'}\n" for text in sorted(texts)
+    ]
+    path.write_text("".join(labelled), encoding="utf-8")
+    return path
+
+
+def write_tags(path: Path, count: int = 100) -> Path:
+    """A word a line, and whether it is odd; a blank line after each sentence."""
+    draw, words = random.Random(4), ["one", "two", "three", "four", "five", "six"]
+    sentences = [draw.choices(words, k=draw.randint(1, 6)) for _ in range(count)]
+    tagged = [[f"{word}\t{'B-ODD' if words.index(word) % 2 == 0 else 'O'}\n" for word in each] for each in sentences]
+    path.write_text("\n".join("".join(lines) for lines in tagged), encoding="utf-8")
     return path
 
 

@@ -11,13 +11,17 @@ import pytest
 from antiphon.store import CHECKPOINTS, LOG, REPORT, WEIGHTS, read_tensors
 from antiphon.training.log import read_log
 from tests.laws.runner import (
+    CLASSIFIER,
     EVERYTHING,
     RECURRENT,
     RUNNING_RECURRENT,
     RUNNING_TRANSFORMER,
+    TAGGER,
     TRANSFORMER,
     sittings,
+    write_labels,
     write_pairs,
+    write_tags,
     write_text,
 )
 
@@ -126,6 +130,22 @@ def test_a_full_disk_loses_nothing(place, ends, story, file, reason, before):
         "What was there before is whole: make room or choose another --out, and run the same command again.\n"
     )
     assert f"Going on from step {before} in" in second["said"]
+
+
+@pytest.mark.parametrize(("sets", "write"), [(CLASSIFIER, write_labels), (TAGGER, write_tags)], ids=["labels", "tags"])
+def test_labels_and_tags_go_on_too(tmp_path, sets, write):
+    stories = {
+        "straight": [{}],
+        "stopped": [
+            {"at": "step", "n": 3, "do": "SIGTERM"},
+            {"at": "write", "of": "step-", "n": 1},
+            {"at": "step", "n": 4},
+            {},
+        ],
+    }
+    ends = run(tmp_path, sets, stories, write)
+    assert [end["code"] for end in ends["stopped"]] == [143, -9, -9, 0], ends["stopped"][-1]["said"]
+    assert digest(tmp_path / "stopped") == digest(tmp_path / "straight")
 
 
 @pytest.mark.parametrize("sets", [RUNNING_RECURRENT, RUNNING_TRANSFORMER], ids=["carried state", "windows anywhere"])

@@ -41,7 +41,6 @@ class Model:
         self.pipeline, self.report, self.calibration = pipeline, report, calibration
 
     def __call__(self, text: str) -> str:
-        """The best answer to one text."""
         return self.pipeline.answer([text])[0][0].text
 
     def predict(

@@ -7,14 +7,11 @@ from torch.nn import functional as F
 from antiphon.errors import AntiphonError
 from antiphon.layers.quantized import Int8Linear, refuse_inexact
 
-DIGITS = pytest.mark.parametrize("digits", [1, 2])
 
-
-@DIGITS
-def test_a_product_by_hand(digits):
+def test_a_product_by_hand():
     """Rows of W scale by 1 and 0.5, x by 1: every number is a whole digit, so nothing is rounded."""
     weight_GD = torch.tensor([[127.0, -3.0], [10.0, 63.5]])
-    product = Int8Linear(weight_GD, torch.tensor([0.25, -1.0]), digits)
+    product = Int8Linear(weight_GD, torch.tensor([0.25, -1.0]))
     assert product.digits_GD.tolist() == [[127, -3], [20, 127]]
     assert product.scale_G.tolist() == [1.0, 0.5]
     assert torch.equal(product.weight, weight_GD)
@@ -22,23 +19,21 @@ def test_a_product_by_hand(digits):
 
 
 @pytest.mark.parametrize("width", [2, 67, 2048, 5000])
-@pytest.mark.parametrize(("digits", "most"), [(1, 2e-2), (2, 1e-3)])
-def test_with_two_digits_only_the_weights_are_coarse(width, digits, most):
+def test_only_the_weights_are_coarse(width):
     torch.manual_seed(1)
     weight_GD, bias_G, x_ND = torch.randn(21, width), torch.randn(21), torch.randn(7, width)
-    product = Int8Linear(weight_GD, bias_G, digits)
+    product = Int8Linear(weight_GD, bias_G)
     torch.testing.assert_close(product.weight, weight_GD, atol=float(weight_GD.abs().max()) / 250, rtol=0.0)
     exact = F.linear(x_ND.double(), product.weight.double(), bias_G.double())
     error = (product(x_ND) - exact).norm() / exact.norm()
-    assert error < most
-    bare, gates_NG = Int8Linear(weight_GD, None, digits), torch.randn(7, 21)
+    assert error < 1e-3
+    bare, gates_NG = Int8Linear(weight_GD, None), torch.randn(7, 21)
     torch.testing.assert_close(bare.onto(gates_NG, x_ND), gates_NG + bare(x_ND))
 
 
-@DIGITS
-def test_a_row_gives_the_same_bits_in_every_batch(digits):
+def test_a_row_gives_the_same_bits_in_every_batch():
     torch.manual_seed(1)
-    product, x_ND = Int8Linear(torch.randn(1500, 30), torch.randn(1500), digits), torch.randn(300, 30)
+    product, x_ND = Int8Linear(torch.randn(1500, 30), torch.randn(1500)), torch.randn(300, 30)
     x_ND[7] *= 1000  # a loud neighbour
     together = product(x_ND)
     for size in (1, 3, 40, 299):
@@ -48,20 +43,18 @@ def test_a_row_gives_the_same_bits_in_every_batch(digits):
 
 def test_the_longest_sums_have_room():
     width = 40_000
-    product = Int8Linear(torch.ones(2, width), None, 2)
+    product = Int8Linear(torch.ones(2, width), None)
     assert product.base >= 2
     assert product(torch.full((1, width), 3.0)).tolist() == [[3.0 * width] * 2]
 
 
-@DIGITS
-def test_zeros_stay_zero_and_what_is_no_number_is_seen(digits):
-    product = Int8Linear(torch.randn(5, 3), None, digits)
+def test_zeros_stay_zero_and_what_is_no_number_is_seen():
+    product = Int8Linear(torch.randn(5, 3), None)
     assert not product(torch.zeros(2, 3)).any()
     assert product(torch.tensor([[1.0, float("nan"), 2.0]])).isnan().all()
     weight_GD = torch.randn(5, 3)
     weight_GD[2, 1] = float("nan")
-    found = Int8Linear(weight_GD, None, digits)(torch.ones(1, 3))
-    assert found.isnan().tolist() == [[False, False, True, False, False]]
+    assert Int8Linear(weight_GD, None)(torch.ones(1, 3)).isnan().tolist() == [[False, False, True, False, False]]
 
 
 def test_wrong_sums_are_refused(monkeypatch):

@@ -9,22 +9,21 @@ from torch import Tensor, nn
 from antiphon.errors import AntiphonError
 
 _MOST = 127  # of a signed 8-bit digit
-_AT_ONCE, _LEAST = 1 << 17, 1024  # outputs of all rows, and of one: more would leave the cache before they are scaled
+_AT_ONCE, _LEAST = 1 << 17, 512  # outputs of all rows, and of one: more would leave the cache before they are scaled
 
 
 class Int8Linear(nn.Module):
-    """W x + b with W in 8 bits, a scale for each of its rows, and x in one 8-bit digit or two, a scale for each row.
+    """W x + b with W in 8 bits, a scale for each of its rows, and x in two 8-bit digits, a scale for each of its rows.
 
-    An integer product has no rounding and so no order of sums: a row gives the same in every batch. With one digit x is
-    so coarse that a last digit of float32, which does depend on the batch, can be seen in the result: enough where
-    nothing is built upon it, as on logits, but not where it is read again at every step.
+    An integer product has no rounding and so no order of sums: a row gives the same in every batch. With one digit x
+    would be so coarse that float32's last digits, which do depend on the batch, were seen in the answers.
     """
 
     digits_GD: Tensor
     scale_G: Tensor
     bias_G: Tensor | None
 
-    def __init__(self, weight_GD: Tensor, bias_G: Tensor | None, digits: int) -> None:
+    def __init__(self, weight_GD: Tensor, bias_G: Tensor | None) -> None:
         super().__init__()
         self.out_features, self.in_features = weight_GD.shape
         weight_GD = weight_GD.detach()
@@ -33,7 +32,7 @@ class Int8Linear(nn.Module):
         self.register_buffer("digits_GD", (weight_GD / scale_G.unsqueeze(1)).round_().to(torch.int8))
         self.register_buffer("bias_G", None if bias_G is None else bias_G.detach().clone())
         # The second digit counts 1 / base of the first; a longer sum leaves less room for it in 32 bits.
-        self.base = 1 if digits == 1 else min(128, (2**31 - 1) // (self.in_features * _MOST * (_MOST + 1)))
+        self.base = min(128, (2**31 - 1) // (self.in_features * _MOST * (_MOST + 1)))
 
     @property
     def weight(self) -> Tensor:
@@ -56,19 +55,15 @@ class Int8Linear(nn.Module):
         parts = (self.digits_GD, self.scale_G)
         slices = zip(*(part.split(size) for part in parts), gates_NG.split(size, 1), out_NG.split(size, 1), strict=True)
         for digits_CD, scale_C, to_NC, out_NC in slices:
-            sums_NC = torch._int_mm(digits, digits_CD.t())
-            if self.base > 1:
-                first_NC, second_NC = sums_NC.chunk(2)
-                sums_NC = second_NC.add_(first_NC, alpha=self.base)
-            torch.addcmul(to_NC, sums_NC.to(out_NG.dtype).mul_(scale_C), scale_N1, out=out_NC)
+            first_NC, second_NC = torch._int_mm(digits, digits_CD.t()).chunk(2)
+            sums_NC = second_NC.add_(first_NC, alpha=self.base).to(out_NG.dtype).mul_(scale_C)
+            torch.addcmul(to_NC, sums_NC, scale_N1, out=out_NC)
         return out_NG
 
     def _digits(self, x_ND: Tensor) -> tuple[Tensor, Tensor]:
-        """The first digit of every row, then the second of every row, if any; and what a unit is worth in each row."""
+        """First the first digit of every row, then the second of every row; and what a unit is worth in each row."""
         scale_N1 = _scale(x_ND, _MOST * self.base)
         whole_ND = (x_ND / scale_N1).round_()
-        if self.base == 1:
-            return whole_ND.to(torch.int8), scale_N1
         first_ND = (whole_ND / self.base).round_()
         return torch.cat([first_ND, whole_ND.sub_(first_ND, alpha=self.base)]).to(torch.int8), scale_N1
 

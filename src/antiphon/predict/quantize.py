@@ -19,13 +19,13 @@ def quantize(model: nn.Module, smallest: int = SMALLEST) -> None:
         for name, child in [*part.named_children(), *vars(part).items()]:
             match child:
                 case nn.Linear() | KernelPart():
-                    weight, bias, digits = child.weight, child.bias, 2
+                    weight, bias = child.weight, child.bias
                 case Words():
-                    weight, bias, digits = child.weight_VE, child.bias_V, 1
+                    weight, bias = child.weight_VE, child.bias_V
                 case _:
                     continue
             if weight.numel() >= smallest:
-                product = Int8Linear(weight, bias, digits)
+                product = Int8Linear(weight, bias)
                 setattr(part, name, product)
                 if isinstance(child, KernelPart):
                     # The fused kernel stays for whole sequences, with the weights that the digits stand for.

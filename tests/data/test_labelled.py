@@ -44,6 +44,12 @@ def test_a_first_word_of_few_is_a_label(tmp_path):
     assert not Labelled().layout(str(tmp_path / "f.gz"), "k").tabs
 
 
+def test_a_file_without_tabs_shows_its_own_layout(tmp_path):
+    (tmp_path / "f.txt").write_text("1 a fine film\n0 no\n1 yes\n0 dull\n")
+    found = list(Labelled().read(str(tmp_path / "f.txt"), "k", Layout((1,), 0, usual=2)))
+    assert [(row.pair.target, row.fault) for row in found] == [("1", None), ("0", None), ("1", None), ("0", None)]
+
+
 def test_columns_and_a_header_can_be_named(tmp_path):
     text = "id\tA\tB\tscore\tverdict\n1\tone\ttwo\t4.5\tYES\n2\tthree\t\t1\tNO\n"
     assert rows(tmp_path, text, texts=2, columns=(2, 3, 5), header=True) == [

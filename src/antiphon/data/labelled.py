@@ -83,8 +83,9 @@ class Labelled:
         return Layout((1,), 0, tabs=False)
 
     def read(self, path: str, key: str, layout: Layout | None) -> Iterator[Row]:
-        """Every row of a file, in order; one that is of no use says why. Without a layout the file shows its own."""
-        columns = None if _is_jsonl(path, key) else layout or self.layout(path, key)
+        """Every row of a file in order, and why one is of no use. A file that the layout does not fit shows its own."""
+        fits = layout is not None and (bool(self.columns) or layout.tabs == _has_tabs(path, key))
+        columns = None if _is_jsonl(path, key) else layout if fits else self.layout(path, key)
         for number, line in enumerate(read_lines(path, key), start=1):
             place = f"{path}:{number}"
             if columns is None:
@@ -145,6 +146,12 @@ def _texts(values: Sequence[object]) -> list[str] | None:
     """Numbers are labels too; None where a value is neither."""
     texts = [str(value) if isinstance(value, int) else value for value in values]
     return [text for text in texts if isinstance(text, str)] if all(isinstance(text, str) for text in texts) else None
+
+
+def _has_tabs(path: str, key: str) -> bool:
+    """Whether most lines have a TAB."""
+    filled = [line.text for line in islice(read_lines(path, key), GLANCE) if line.text.strip()]
+    return 2 * sum("\t" in line for line in filled) > len(filled)
 
 
 def _is_jsonl(path: str, key: str) -> bool:

@@ -1,7 +1,7 @@
 """How sure a model may be of an answer: calibrated probabilities of its words, and signs that it went wrong.
 
 B batch · T, S target and source places · P real target places, C of them at a time · E output · V words
-N pairs
+N pairs · Y labels
 """
 
 import math

@@ -1,7 +1,7 @@
 """The four shapes of a sequence model, a screenful each. n -> m, 1 -> m, n -> 1 and n -> n.
 
 B batch · N rows = batch x beam · S, T source and target places · P real target places
-V words · D width of a word · E output · Y labels
+V words · D width of a word · E output · M width of the memory · Y labels · W words of a sentence
 """
 
 from dataclasses import dataclass

@@ -12,8 +12,8 @@ from rich.console import Console
 from antiphon.config.toml import load_run
 from antiphon.errors import AntiphonError
 from antiphon.store import CHECKPOINTS, WEIGHTS, load_folder, read_tensors, weights_of, write_tensors
-from antiphon.training import learner as learner_module
 from antiphon.training import loop
+from antiphon.training import objective as objective_module
 from antiphon.training.checkpoint import load_newest
 from antiphon.training.log import read_log
 from antiphon.training.loop import train
@@ -37,13 +37,13 @@ def trained(run, out: Path) -> str:
 
 def poison(monkeypatch, at, value=math.nan):
     """Let the loss of these steps (counted from 1, a batch each) be no number."""
-    real, steps = learner_module.cross_entropy, iter(range(1, 10_000))
+    real, steps = objective_module.cross_entropy, iter(range(1, 10_000))
 
     def cross_entropy(*arguments):
         loss = real(*arguments)
         return loss * value if next(steps) in at else loss
 
-    monkeypatch.setattr(learner_module, "cross_entropy", cross_entropy)
+    monkeypatch.setattr(objective_module, "cross_entropy", cross_entropy)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

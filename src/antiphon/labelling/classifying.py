@@ -1,6 +1,6 @@
 """Text in, labels out: what `Pipeline` is for models that write, for a classifier.
 
-B texts · Y labels
+B texts · N all texts · S places · H heads · Y labels, K the likeliest of them
 """
 
 import heapq

@@ -1,6 +1,6 @@
 """Words in, tags out: what `Pipeline` is for models that write, for a tagger.
 
-B sentences · P words · Y tags
+B sentences · N all sentences · P words · Y tags
 """
 
 import math

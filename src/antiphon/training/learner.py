@@ -1,6 +1,6 @@
 """One update of the weights, and what is remembered between two.
 
-P real target places · E what the head reads
+P real target places · E what the head reads · Y labels
 """
 
 import math

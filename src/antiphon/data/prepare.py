@@ -215,7 +215,8 @@ class _Texts:
 
 def _learn(data: Data, doctor: Doctor, sides: tuple[SideName, ...], tell: Tell) -> Tokenizer:
     choice: Choice = (data.source if "source" in sides else data.target).tokenizer
-    tell(f"learning the {choice.kind} of the {' and the '.join(sides)}")
+    kind = "words and letters" if choice.kind == "spelled" else choice.kind
+    tell(f"learning the {kind} of the {' and the '.join(sides)}")
     return learn(choice, _Texts(data, doctor, sides))
 
 

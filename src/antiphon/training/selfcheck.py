@@ -7,6 +7,7 @@ B pairs · T target places · P real ones
 """
 
 import copy
+import math
 from dataclasses import dataclass
 from itertools import takewhile
 
@@ -70,6 +71,9 @@ def self_check(pipeline: Answering, store: PairStore, learning_rate: float) -> V
     optimizer = torch.optim.Adam(model.parameters(), lr=min(max(learning_rate, 1e-3), 3e-3))
     plain = Train(label_smoothing=0.0)
     losses: list[float] = []
+    # When all losses together are below log 2, every symbol is the likeliest; one that is not would lead free answers
+    # astray, and training and search be blamed for it.
+    enough = min(_LEARNT, math.log(2) / places(model, batch))
     for _ in range(_STEPS):
         loss = summed_loss(model, batch, model(batch), None, plain, None) / places(model, batch)
         optimizer.zero_grad()
@@ -77,7 +81,7 @@ def self_check(pipeline: Answering, store: PairStore, learning_rate: float) -> V
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         losses.append(loss.item())
-        if losses[-1] < _LEARNT:
+        if losses[-1] < enough:
             break
     if not isinstance(pipeline, Pipeline) or isinstance(model, Labeller):
         again = open_pipeline(model, pipeline.source, pipeline.target, pipeline.run)

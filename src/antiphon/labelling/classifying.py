@@ -1,31 +1,28 @@
 """Text in, labels out: what `Pipeline` is for models that write, for a classifier.
 
-B texts · N all texts · S places · H heads · Y labels, K the likeliest of them
+B texts · S places · H heads · Y labels, K the likeliest of them
 """
 
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from antiphon.attend.looks import Looks
 from antiphon.config.schema import Run, Search
-from antiphon.data.batch import Batch, load_batch, make_batch, plan_in_order
+from antiphon.data.batch import make_batch
 from antiphon.data.labels import LabelTokenizer
 from antiphon.data.rows import encode_source
 from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START, UNKNOWN
 from antiphon.errors import AntiphonError
-from antiphon.labelling.reading import refuse_too_long
+from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, refuse_too_long, speak
 from antiphon.models import Classifier, each_label, labels_of
 from antiphon.pipeline import EMPTY, Answer, Looked
-
-_BATCH_TOKENS = 8192  # source symbols read at once; the answers do not depend on it
 
 
 class Classifying:
@@ -44,7 +41,7 @@ class Classifying:
         texts: Sequence[str],
         search: Search | None = None,
         first: int = 0,
-        batch_tokens: int = _BATCH_TOKENS,
+        batch_tokens: int = BATCH_TOKENS,
         tell: Callable[[int], None] | None = None,
     ) -> list[list[Answer]]:
         """The likeliest labels of each text, best first; an empty text has an empty answer. `first` as in Pipeline."""
@@ -57,24 +54,16 @@ class Classifying:
         texts: Sequence[str],
         search: Search | None = None,
         first: int = 0,
-        batch_tokens: int = _BATCH_TOKENS,
+        batch_tokens: int = BATCH_TOKENS,
         tell: Callable[[int], None] | None = None,
     ) -> list[Tensor | None]:
         """What the model says of each label; None for an empty text."""
         places = [f"line {first + n}" for n in range(1, len(texts) + 1)]
         encoded = self._encoded(texts, search or self.run.search, places)
-        asked = [n for n, symbols in enumerate(encoded) if symbols]
         found: list[Tensor | None] = [None] * len(texts)
-        lengths_N2 = np.array([[len(encoded[n]), 0] for n in asked], dtype=np.int32).reshape(-1, 2)
-        done = len(texts) - len(asked)
-        for indices in plan_in_order(lengths_N2, batch_tokens):
-            numbers = [asked[i] for i in indices]
-            batch = make_batch([encoded[n] for n in numbers], [[] for _ in numbers], ended=False)
-            for n, row_Y in zip(numbers, self._speak(batch), strict=True):
+        for numbers, batch in in_batches([(symbols, []) for symbols in encoded], batch_tokens, tell):
+            for n, row_Y in zip(numbers, speak(self.model, batch), strict=True):
                 found[n] = row_Y
-            done += len(numbers)
-            if tell:
-                tell(done)
         return found
 
     def probabilities(self, texts: Sequence[str], temperature: float = 1.0) -> list[dict[str, float]]:
@@ -90,10 +79,10 @@ class Classifying:
         """P(these labels | text): of one its share, of several the product over every yes and no."""
         return math.exp(self._log_chance(row_Y / temperature, symbols))
 
-    def losses(self, store: PairStore, batch_tokens: int = _BATCH_TOKENS) -> Iterator[tuple[float, int, int]]:
+    def losses(self, store: PairStore, batch_tokens: int = BATCH_TOKENS) -> Iterator[tuple[float, int, int]]:
         """Per batch the summed -log P(labels | text), its texts, and those all of whose labels were guessed right."""
-        for _, batch in self._judged(store, batch_tokens):
-            logits_BY = self._speak(batch)
+        for batch in judged(store, batch_tokens):
+            logits_BY = speak(self.model, batch)
             labels = len(self.target.labels)
             if self.model.several:
                 wanted_BY = each_label(batch, labels)
@@ -105,10 +94,10 @@ class Classifying:
                 right = logits_BY.argmax(1) == wanted_B
             yield loss.item(), len(logits_BY), int(right.sum())
 
-    def spoken(self, store: PairStore, batch_tokens: int = _BATCH_TOKENS) -> Iterator[tuple[Tensor, Tensor]]:
+    def spoken(self, store: PairStore, batch_tokens: int = BATCH_TOKENS) -> Iterator[tuple[Tensor, Tensor]]:
         """Logits and the true choice of each, for calibration; of several labels each is a choice of no or yes."""
-        for _, batch in self._judged(store, batch_tokens):
-            logits_BY = self._speak(batch)
+        for batch in judged(store, batch_tokens):
+            logits_BY = speak(self.model, batch)
             if self.model.several:
                 yes = logits_BY.flatten()
                 yield (
@@ -161,15 +150,6 @@ class Classifying:
         encoded = [self.encode(text) if text.strip() else [] for text in texts]
         refuse_too_long(self.run, encoded, search, places)
         return encoded
-
-    def _speak(self, batch: Batch) -> Tensor:
-        self.model.eval()
-        with torch.inference_mode():
-            return self.model.head(self.model(batch)).float()
-
-    def _judged(self, store: PairStore, batch_tokens: int) -> Iterator[tuple[list[int], Batch]]:
-        for indices in plan_in_order(store.lengths, batch_tokens):
-            yield indices.tolist(), load_batch(store, indices, ended=False)
 
     def _chances(self, row_Y: Tensor) -> Tensor:
         return row_Y.double().sigmoid() if self.model.several else row_Y.double().softmax(-1)

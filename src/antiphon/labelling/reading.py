@@ -1,9 +1,48 @@
-"""What a classifier and a tagger share: how much they can read."""
+"""What a classifier and a tagger share: how much they read, in which batches, and what they say of one.
 
-from collections.abc import Sequence
+N texts · Y labels · P places that have one
+"""
 
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from antiphon import models
 from antiphon.config.schema import Classifier, Run, Search, seats
+from antiphon.data.batch import Batch, load_batch, make_batch, plan_in_order
+from antiphon.data.store import PairStore
 from antiphon.errors import AntiphonError
+
+BATCH_TOKENS = 8192  # source symbols read at once; the answers do not depend on it
+
+
+def in_batches(
+    rows: Sequence[tuple[Sequence[int], Sequence[int]]], batch_tokens: int, tell: Callable[[int], None] | None
+) -> Iterator[tuple[list[int], Batch]]:
+    """The rows that are not empty, in batches, each with its rows' numbers; `tell` hears how many are done."""
+    asked = [n for n, (symbols, _) in enumerate(rows) if symbols]
+    lengths_N2 = np.array([[len(rows[n][0]), 0] for n in asked], dtype=np.int32).reshape(-1, 2)
+    done = len(rows) - len(asked)
+    for indices in plan_in_order(lengths_N2, batch_tokens):
+        numbers = [asked[i] for i in indices]
+        yield numbers, make_batch([rows[n][0] for n in numbers], [rows[n][1] for n in numbers], ended=False)
+        done += len(numbers)
+        if tell:
+            tell(done)
+
+
+def judged(store: PairStore, batch_tokens: int) -> Iterator[Batch]:
+    for indices in plan_in_order(store.lengths, batch_tokens):
+        yield load_batch(store, indices, ended=False)
+
+
+def speak(model: models.Classifier | models.Tagger, batch: Batch) -> Tensor:
+    """The logits of every label, P x Y."""
+    model.eval()
+    with torch.inference_mode():
+        return model.head(model(batch)).float()
 
 
 def refuse_too_long(run: Run, encoded: Sequence[Sequence[int]], search: Search, places: Sequence[str]) -> None:

@@ -1,29 +1,26 @@
 """Words in, tags out: what `Pipeline` is for models that write, for a tagger.
 
-B sentences · N all sentences · P words · Y tags
+B sentences · P words · Y tags
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from antiphon.attend.looks import Looks
 from antiphon.config.schema import Run, Search
-from antiphon.data.batch import Batch, load_batch, make_batch, plan_in_order
+from antiphon.data.batch import Batch, make_batch
 from antiphon.data.labels import LabelTokenizer
 from antiphon.data.rows import encode_tagged
 from antiphon.data.store import PairStore
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START, UNKNOWN
-from antiphon.labelling.reading import refuse_too_long
+from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, refuse_too_long, speak
 from antiphon.models import Tagger, labels_of
 from antiphon.pipeline import EMPTY, Answer, Looked
-
-_BATCH_TOKENS = 8192  # source symbols read at once; the answers do not depend on it
 
 
 class Tagging:
@@ -47,7 +44,7 @@ class Tagging:
         texts: Sequence[str],
         search: Search | None = None,
         first: int = 0,
-        batch_tokens: int = _BATCH_TOKENS,
+        batch_tokens: int = BATCH_TOKENS,
         tell: Callable[[int], None] | None = None,
     ) -> list[list[Answer]]:
         """The likeliest tags of each sentence's words; an empty one has an empty answer. `first` as in Pipeline."""
@@ -55,30 +52,22 @@ class Tagging:
         pairs = [self._pair(text) for text in texts]
         places = [f"line {first + n}" for n in range(1, len(texts) + 1)]
         refuse_too_long(self.run, [ids for ids, _ in pairs], search or self.run.search, places)
-        asked = [n for n, (ids, _) in enumerate(pairs) if ids]
-        lengths_N2 = np.array([[len(pairs[n][0]), 0] for n in asked], dtype=np.int32).reshape(-1, 2)
-        done = len(texts) - len(asked)
-        for indices in plan_in_order(lengths_N2, batch_tokens):
-            numbers = [asked[i] for i in indices]
-            batch = make_batch([pairs[n][0] for n in numbers], [pairs[n][1] for n in numbers], ended=False)
+        for numbers, batch in in_batches(pairs, batch_tokens, tell):
             for n, answer in zip(numbers, self._answers(batch), strict=True):
                 answers[n] = [answer]
-            done += len(numbers)
-            if tell:
-                tell(done)
         return answers
 
-    def losses(self, store: PairStore, batch_tokens: int = _BATCH_TOKENS) -> Iterator[tuple[float, int, int]]:
+    def losses(self, store: PairStore, batch_tokens: int = BATCH_TOKENS) -> Iterator[tuple[float, int, int]]:
         """Per batch the summed -log P(tags | words), its words, and those whose tag was guessed right."""
-        for batch in self._judged(store, batch_tokens):
-            tags_P, logits_PY = labels_of(batch), self._speak(batch)
+        for batch in judged(store, batch_tokens):
+            tags_P, logits_PY = labels_of(batch), speak(self.model, batch)
             guess_P = self._best(logits_PY, batch)
             yield -self._log_chances(logits_PY, tags_P, batch).sum().item(), len(tags_P), int((guess_P == tags_P).sum())
 
-    def spoken(self, store: PairStore, batch_tokens: int = _BATCH_TOKENS) -> Iterator[tuple[Tensor, Tensor]]:
+    def spoken(self, store: PairStore, batch_tokens: int = BATCH_TOKENS) -> Iterator[tuple[Tensor, Tensor]]:
         """The log-probabilities of every tag of every word, and the true tags, for calibration."""
-        for batch in self._judged(store, batch_tokens):
-            yield self._each(self._speak(batch), batch).float(), labels_of(batch)
+        for batch in judged(store, batch_tokens):
+            yield self._each(speak(self.model, batch), batch).float(), labels_of(batch)
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """log P(tags | words) of each pair; of a tag that was never seen in training it is minus infinity."""
@@ -91,14 +80,14 @@ class Tagging:
                 continue
             ids, places = encode_tagged(self.source, " ".join(words), numbers)
             batch = make_batch([ids], [places], ended=False)
-            scores.append(self._log_chances(self._speak(batch), labels_of(batch), batch).sum().item())
+            scores.append(self._log_chances(speak(self.model, batch), labels_of(batch), batch).sum().item())
         return scores
 
     def chances(self, text: str, temperature: float) -> Tensor:
         """The probability of every tag of every word of one sentence: P x Y."""
         ids, places = self._pair(text)
         batch = make_batch([ids], [places], ended=False)
-        return (self._each(self._speak(batch), batch) / temperature).softmax(-1)
+        return (self._each(speak(self.model, batch), batch) / temperature).softmax(-1)
 
     def look(self, text: str, answer: Answer) -> Looked:
         """Every place of a Transformer at every other; a recurrent tagger looks at nothing."""
@@ -115,15 +104,6 @@ class Tagging:
     def refuse_too_long(self, texts: Sequence[str], search: Search, places: Sequence[str]) -> None:
         """Before any of them is answered; `places` names each text, as file:line."""
         refuse_too_long(self.run, [self.encode(text) for text in texts], search, places)
-
-    def _judged(self, store: PairStore, batch_tokens: int) -> Iterator[Batch]:
-        for indices in plan_in_order(store.lengths, batch_tokens):
-            yield load_batch(store, indices, ended=False)
-
-    def _speak(self, batch: Batch) -> Tensor:
-        self.model.eval()
-        with torch.inference_mode():
-            return self.model.head(self.model(batch)).float()
 
     def _best(self, logits_PY: Tensor, batch: Batch) -> Tensor:
         if self.model.chain is None:
@@ -147,7 +127,7 @@ class Tagging:
             return self.model.chain.log_probability(logits_PY, tags_P, counts_B).double()
 
     def _answers(self, batch: Batch) -> Iterator[Answer]:
-        logits_PY = self._speak(batch)
+        logits_PY = speak(self.model, batch)
         tags_P, counts = self._best(logits_PY, batch), batch.target_mask_BT.sum(1).tolist()
         logs_P = self._each(logits_PY, batch).gather(1, tags_P.unsqueeze(1)).squeeze(1)
         whole_B = self._log_chances(logits_PY, tags_P, batch)

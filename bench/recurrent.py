@@ -5,15 +5,11 @@ which `make bench-peers` makes; one that is not installed is left out. They feed
 and context, ours feeds back the context, so that its read-out is one product for all places.
 """
 
-import argparse
-import os
 import statistics
-import time
 from collections.abc import Callable
 
-import torch
 from peers import Score, Sizes, installed
-from work import BEAM, ROWS, VOCABULARY, Ours, interleaved, peak, some_batches, some_sources, tell
+from work import BEAM, ROWS, VOCABULARY, Ours, begin, interleaved, options, peak, some_batches, some_sources, tell
 
 from antiphon.config.schema import AdditiveAttention, BilinearAttention, RecurrentDecoder, RecurrentEncoder, Seq2Seq
 from antiphon.data.batch import Batch
@@ -68,17 +64,10 @@ def compare_search(score: Score, rows: int, rounds: int, clock: Callable[[], flo
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--score", choices=["additive", "bilinear"], action="append")
-    options.add_argument("--only", choices=["training", "search"])
-    options.add_argument("--cpu-time", action="store_true", help="for one thread on a machine that is not idle")
-    chosen = options.parse_args()
-    clock = time.process_time if chosen.cpu_time else time.perf_counter
-    print(
-        f"torch {torch.__version__}, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.2f}, "
-        f"matrix-product peak {peak() / 1e9:,.0f} GFLOP/s; median (lowest to highest) of {chosen.rounds} rounds"
-    )
+    asking = options(__doc__)
+    asking.add_argument("--score", choices=["additive", "bilinear"], action="append")
+    chosen = asking.parse_args()
+    clock = begin(chosen)
     for score in chosen.score or ("additive", "bilinear"):
         if chosen.only != "search":
             compare_training(score, chosen.rounds, clock)

@@ -4,15 +4,11 @@ Same ids, batches, threads, dropout places, smoothing, tying, clipping and optim
 that is not installed is left out; `make bench-peers` makes an environment with all of them.
 """
 
-import argparse
-import os
 import statistics
-import time
 from collections.abc import Callable
 
-import torch
 from peer_transformers import installed
-from work import BEAM, ROWS, VOCABULARY, Ours, interleaved, peak, some_batches, some_sources, tell
+from work import BEAM, ROWS, VOCABULARY, Ours, begin, interleaved, options, peak, some_batches, some_sources, tell
 
 from antiphon.config.schema import Seq2Seq, TransformerStack
 from antiphon.data.batch import Batch
@@ -67,18 +63,11 @@ def compare_search(name: str, rounds: int, clock: Callable[[], float]) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--batches", type=int, default=6)
-    options.add_argument("--size", choices=[*SIZES], action="append")
-    options.add_argument("--only", choices=["training", "search"])
-    options.add_argument("--cpu-time", action="store_true", help="for one thread on a machine that is not idle")
-    chosen = options.parse_args()
-    clock = time.process_time if chosen.cpu_time else time.perf_counter
-    print(
-        f"torch {torch.__version__}, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.2f}, "
-        f"matrix-product peak {peak() / 1e9:,.0f} GFLOP/s; median (lowest to highest) of {chosen.rounds} rounds"
-    )
+    asking = options(__doc__)
+    asking.add_argument("--batches", type=int, default=6)
+    asking.add_argument("--size", choices=[*SIZES], action="append")
+    chosen = asking.parse_args()
+    clock = begin(chosen)
     for name in chosen.size or SIZES:
         if chosen.only != "search":
             for mixed in (False, True):

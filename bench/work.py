@@ -1,5 +1,7 @@
 """What every bench here does: batches of random ids, our side of the work, turns taken in one run, and the ratios."""
 
+import argparse
+import os
 import statistics
 import time
 from collections.abc import Callable
@@ -96,3 +98,21 @@ def tell(seconds: dict[str, list[float]], amount: float, unit: str, base: str = 
         ratios = [other / own for other, own in zip(taken, seconds[base], strict=True)]
         times = f"{statistics.median(ratios):6.2f}x ({min(ratios):.2f} to {max(ratios):.2f})"
         print(f"  {name:<12} {speed}" + ("" if name == base else f"   {base} is {times} as fast"), flush=True)
+
+
+def options(about: str | None) -> argparse.ArgumentParser:
+    """What every comparison can be asked for."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", choices=["training", "search"])
+    parser.add_argument("--cpu-time", action="store_true", help="for one thread on a machine that is not idle")
+    return parser
+
+
+def begin(chosen: argparse.Namespace) -> Callable[[], float]:
+    """Tell of the machine; the clock that the work is timed by."""
+    print(
+        f"torch {torch.__version__}, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.2f}, "
+        f"matrix-product peak {peak() / 1e9:,.0f} GFLOP/s; median (lowest to highest) of {chosen.rounds} rounds"
+    )
+    return time.process_time if chosen.cpu_time else time.perf_counter

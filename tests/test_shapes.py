@@ -15,7 +15,7 @@ from antiphon.data.batch import load_batch, make_batch, plan
 from antiphon.data.running import RunningText, load_windows, plan_counting, plan_tracks, plan_windows
 from antiphon.data.store import PairStore
 from antiphon.data.vocab import END, PAD, START, UNKNOWN
-from antiphon.models import LanguageModel
+from antiphon.models.writing import LanguageModel
 from antiphon.search.beam import Beam, beam_search
 from antiphon.search.sample import Sampling, sample
 from antiphon.training.learner import Learner

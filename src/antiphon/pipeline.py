@@ -19,7 +19,8 @@ from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.utility import utility
-from antiphon.models import LanguageModel, Writer
+from antiphon.models.model import Writer
+from antiphon.models.writing import LanguageModel
 from antiphon.reader import NOBODY, Jury, Reader
 from antiphon.search.beam import Beam, beam_search
 from antiphon.search.ensemble import Ensemble, EnsembleState

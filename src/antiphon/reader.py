@@ -17,7 +17,8 @@ from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import END, START
 from antiphon.errors import AntiphonError
-from antiphon.models import LanguageModel, Writer
+from antiphon.models.model import Writer
+from antiphon.models.writing import LanguageModel
 from antiphon.search.ensemble import mean_probability
 
 _AT_ONCE = 512  # places, because the logits of a whole batch can be larger than the rest of the model

@@ -21,7 +21,7 @@ from antiphon.config.toml import dump_run, read_resolved
 from antiphon.data.tokenize import Choice, Tokenizer, load_tokenizer, save_tokenizer
 from antiphon.errors import AntiphonError
 from antiphon.files import PARTIAL, make_folder, write_text, write_whole
-from antiphon.models import Model
+from antiphon.models.model import Model
 
 FORMAT = 1
 WEIGHTS, CONFIG, REPORT, CARD = "model.safetensors", "antiphon.toml", "report.json", "README.md"

@@ -18,7 +18,7 @@ from antiphon.data.store import PairStore
 from antiphon.data.vocab import END
 from antiphon.evaluate.labels import confusion, label_accuracy, label_f1
 from antiphon.labelling.classifying import _likeliest_sets
-from antiphon.models import part_texts
+from antiphon.models.labelling import part_texts
 from antiphon.training.objective import label_weights, summed_loss
 
 DRAW = random.Random(5)

@@ -15,7 +15,7 @@ from antiphon.data.labels import learn_labels
 from antiphon.data.tokenize import learn
 from antiphon.data.vocab import END
 from antiphon.labelling.classifying import Classifying
-from antiphon.models import Classifier
+from antiphon.models.labelling import Classifier
 from antiphon.store import load_folder, save_settings, save_weights, weights_of
 from antiphon.training.objective import summed_loss
 from tests.laws.combinations import ENCODERS, VOCABULARY, drawn, every

@@ -14,7 +14,8 @@ from antiphon.config import schema
 from antiphon.data.batch import Batch, make_batch
 from antiphon.data.vocab import END, PAD, START
 from antiphon.encode.transformer import Transformer as EncoderStack
-from antiphon.models import LanguageModel, Model
+from antiphon.models.model import Model
+from antiphon.models.writing import LanguageModel
 from antiphon.predict.transformer import Transformer as DecoderStack
 from antiphon.search.beam import Beam, beam_search
 from tests.laws.combinations import COVERING, DECODERS, ENCODERS, VOCABULARY, WRITING, every_half, name

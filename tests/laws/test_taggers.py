@@ -13,7 +13,7 @@ from antiphon.data.labels import learn_labels
 from antiphon.data.tokenize import learn
 from antiphon.data.vocab import START
 from antiphon.labelling.tagging import Tagging
-from antiphon.models import Tagger
+from antiphon.models.labelling import Tagger
 from antiphon.store import load_folder, save_settings, save_weights, weights_of
 from antiphon.training.objective import summed_loss
 from tests.laws.combinations import ENCODERS, VOCABULARY, drawn

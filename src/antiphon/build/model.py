@@ -2,18 +2,20 @@
 
 from typing import assert_never
 
-from antiphon import models
 from antiphon.attend import pool
 from antiphon.build import recurrent, transformer
 from antiphon.config import schema
 from antiphon.data.vocab import SPECIAL
 from antiphon.encode.letters import Letters
 from antiphon.encode.tokens import Tokens
+from antiphon.models import labelling, writing
+from antiphon.models.contracts import Decoder, Encoder
+from antiphon.models.model import Model
 from antiphon.predict.chain import Chain
 from antiphon.predict.heads import Between, Words
 
 
-def build_model(choice: schema.Model, source_size: int, target_size: int) -> models.Model:
+def build_model(choice: schema.Model, source_size: int, target_size: int) -> Model:
     """The model of these choices; where there is no source, `source_size` says nothing."""
     match choice:
         case schema.Seq2Seq():
@@ -28,7 +30,7 @@ def build_model(choice: schema.Model, source_size: int, target_size: int) -> mod
             assert_never(choice)
 
 
-def _seq2seq(choice: schema.Seq2Seq, source_size: int, target_size: int) -> models.Seq2Seq:
+def _seq2seq(choice: schema.Seq2Seq, source_size: int, target_size: int) -> writing.Seq2Seq:
     source = _tokens(choice.encoder, source_size)
     target = _tokens(choice.decoder, target_size)
     if choice.tie == "all":
@@ -36,28 +38,28 @@ def _seq2seq(choice: schema.Seq2Seq, source_size: int, target_size: int) -> mode
     carry = isinstance(choice.decoder, schema.RecurrentDecoder) and choice.decoder.bridge == "copy"
     decoder = build_decoder(choice.decoder, schema.memory_width(choice.encoder))
     head = Words(decoder.width, target_size, None if choice.tie == "none" else target.weight_VD)
-    return models.Seq2Seq(source, build_encoder(choice.encoder, carry), target, decoder, head)
+    return writing.Seq2Seq(source, build_encoder(choice.encoder, carry), target, decoder, head)
 
 
-def _language_model(choice: schema.LanguageModel, size: int) -> models.LanguageModel:
+def _language_model(choice: schema.LanguageModel, size: int) -> writing.LanguageModel:
     target, decoder = _tokens(choice.decoder, size), build_writer(choice.decoder)
     head = Words(decoder.width, size, None if choice.tie == "none" else target.weight_VD)
-    return models.LanguageModel(target, decoder, head)
+    return writing.LanguageModel(target, decoder, head)
 
 
-def _classifier(choice: schema.Classifier, source_size: int, labels: int) -> models.Classifier:
+def _classifier(choice: schema.Classifier, source_size: int, labels: int) -> labelling.Classifier:
     towers = choice.texts == "towers"
     read = schema.memory_width(choice.encoder) * choice.queries * (4 if towers else 1)
     between = Between(read, choice.hidden, choice.head_dropout)
-    return models.Classifier(
+    return labelling.Classifier(
         _tokens(choice.encoder, source_size), build_encoder(choice.encoder, carry=False), _summing(choice), between,
         Words(between.width, labels, None), towers, choice.pool == "cls", choice.labels == "several",
     )  # fmt: skip
 
 
-def _tagger(choice: schema.Tagger, source_size: int, tags: int) -> models.Tagger:
+def _tagger(choice: schema.Tagger, source_size: int, tags: int) -> labelling.Tagger:
     between = Between(schema.memory_width(choice.encoder), choice.hidden, choice.head_dropout)
-    return models.Tagger(
+    return labelling.Tagger(
         _tokens(choice.encoder, source_size), _letters(choice), build_encoder(choice.encoder, carry=False), between,
         Words(between.width, tags, None), Chain(tags) if choice.output == "chain" else None, choice.pieces == "mean",
     )  # fmt: skip
@@ -87,7 +89,7 @@ def _summing(choice: schema.Classifier) -> pool.Summing:
             assert_never(choice.pool)
 
 
-def build_encoder(choice: schema.RecurrentEncoder | schema.TransformerStack, carry: bool) -> models.Encoder:
+def build_encoder(choice: schema.RecurrentEncoder | schema.TransformerStack, carry: bool) -> Encoder:
     match choice:
         case schema.RecurrentEncoder():
             return recurrent.build_reader(choice, carry)
@@ -97,7 +99,7 @@ def build_encoder(choice: schema.RecurrentEncoder | schema.TransformerStack, car
             assert_never(choice)
 
 
-def build_decoder(choice: schema.RecurrentDecoder | schema.TransformerStack, memory_width: int) -> models.Decoder:
+def build_decoder(choice: schema.RecurrentDecoder | schema.TransformerStack, memory_width: int) -> Decoder:
     match choice:
         case schema.RecurrentDecoder():
             return recurrent.build_decoder(choice, memory_width)
@@ -107,7 +109,7 @@ def build_decoder(choice: schema.RecurrentDecoder | schema.TransformerStack, mem
             assert_never(choice)
 
 
-def build_writer(choice: schema.RecurrentWriter | schema.TransformerStack) -> models.Decoder:
+def build_writer(choice: schema.RecurrentWriter | schema.TransformerStack) -> Decoder:
     match choice:
         case schema.RecurrentWriter():
             return recurrent.build_writer(choice)

@@ -21,7 +21,7 @@ from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START, UNKNOWN
 from antiphon.errors import AntiphonError
 from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, refuse_too_long, speak
-from antiphon.models import Classifier, each_label, labels_of
+from antiphon.models.labelling import Classifier, each_label, labels_of
 from antiphon.pipeline import EMPTY, Answer, Looked
 
 

@@ -6,7 +6,8 @@ from antiphon.data.tokenize import Tokenizer
 from antiphon.errors import AntiphonError
 from antiphon.labelling.classifying import Classifying
 from antiphon.labelling.tagging import Tagging
-from antiphon.models import Classifier, Model, Tagger
+from antiphon.models.labelling import Classifier, Tagger
+from antiphon.models.model import Model
 from antiphon.pipeline import Pipeline
 
 Labelling = Classifying | Tagging

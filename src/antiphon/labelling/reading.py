@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from antiphon import models
 from antiphon.config.schema import Classifier, Run, Search, seats
 from antiphon.data.batch import Batch, load_batch, make_batch, plan_in_order
 from antiphon.data.store import PairStore
 from antiphon.errors import AntiphonError
+from antiphon.models.model import Labeller
 
 BATCH_TOKENS = 8192  # source symbols read at once; the answers do not depend on it
 
@@ -38,7 +38,7 @@ def judged(store: PairStore, batch_tokens: int) -> Iterator[Batch]:
         yield load_batch(store, indices, ended=False)
 
 
-def speak(model: models.Classifier | models.Tagger, batch: Batch) -> Tensor:
+def speak(model: Labeller, batch: Batch) -> Tensor:
     """The logits of every label, P x Y."""
     model.eval()
     with torch.inference_mode():

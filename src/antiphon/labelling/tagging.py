@@ -19,7 +19,7 @@ from antiphon.data.text import normalise
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START, UNKNOWN
 from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, refuse_too_long, speak
-from antiphon.models import Tagger, labels_of
+from antiphon.models.labelling import Tagger, labels_of
 from antiphon.pipeline import EMPTY, Answer, Looked
 
 

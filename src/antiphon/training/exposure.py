@@ -14,7 +14,7 @@ from torch.nn.utils.parametrize import cached
 from antiphon.config.schema import TeacherForcing
 from antiphon.data.batch import FORCING, OWN, Batch
 from antiphon.data.vocab import PAD, START, UNKNOWN
-from antiphon.models import Writer
+from antiphon.models.model import Writer
 from antiphon.search.rules import forbid
 from antiphon.search.sample import draw_words
 from antiphon.training.noise import Draws

@@ -16,7 +16,9 @@ from antiphon.config.schema import Train
 from antiphon.data.batch import DROPOUT, Batch
 from antiphon.data.unmerge import keys
 from antiphon.layers.cells import CellState
-from antiphon.models import Classifier, Labeller, LanguageModel, Model, Seq2Seq, Tagger
+from antiphon.models.labelling import Classifier, Tagger
+from antiphon.models.model import Labeller, Model
+from antiphon.models.writing import LanguageModel, Seq2Seq
 from antiphon.store import fill, weights_of
 from antiphon.training.exposure import forcing, with_own_words
 from antiphon.training.noise import Draws, corrupt, hide_source, hide_words

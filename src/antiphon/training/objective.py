@@ -13,7 +13,8 @@ from antiphon.config.schema import Run, Train
 from antiphon.data.batch import Batch
 from antiphon.data.store import PairStore
 from antiphon.data.vocab import SPECIAL
-from antiphon.models import Classifier, Labeller, Model, Tagger, each_label, labels_of
+from antiphon.models.labelling import Classifier, Tagger, each_label, labels_of
+from antiphon.models.model import Labeller, Model
 from antiphon.training.loss import cross_entropy, r_drop
 
 

@@ -19,7 +19,7 @@ from antiphon.data.batch import load_batch
 from antiphon.data.store import PairStore
 from antiphon.data.vocab import END
 from antiphon.labelling.opening import Answering, open_pipeline
-from antiphon.models import Labeller, Writer
+from antiphon.models.model import Labeller, Writer
 from antiphon.pipeline import Pipeline
 from antiphon.search.wishes import Asked, Wish, Wishes
 from antiphon.training.objective import places, summed_loss

@@ -8,10 +8,14 @@ import pytest
 import torch
 
 import antiphon
+from antiphon.build.model import build_model
 from antiphon.confidence import CERTAIN, calibrate, judge_answers, read_calibration
+from antiphon.config.toml import load_run
 from antiphon.data.store import PairStore
 from antiphon.errors import AntiphonError
+from antiphon.pipeline import Pipeline
 from antiphon.store import load_folder
+from tests.laws.runner import WORDS
 
 TEXTS = ["one two", "six", "", "five five five four", "three one two six"]
 
@@ -184,3 +188,18 @@ def test_damaged_guards_are_refused(model, name, value):
     told = model.calibration.to_dict()
     with pytest.raises(AntiphonError, match=rf"^r: calibration\.{name}: .* is damaged"):
         read_calibration({"calibration": told | {"usual": told["usual"] | {name: value}}}, "r")
+
+
+def test_a_model_without_attention_is_calibrated_and_nothing_is_said_to_be_unread(trained, model):
+    from antiphon.data.prepare import prepare
+
+    run = load_run(None, None, {"data": {"train": ["x"]}}, [*WORDS, "model.decoder.attention={kind=none}"])
+    torch.manual_seed(1)
+    blind = build_model(run.model, model.pipeline.source.size, model.pipeline.target.size)
+    pipeline = Pipeline(blind, model.pipeline.source, model.pipeline.target, run)
+    prepared = prepare(load_folder(trained).run.data, trained / "tokens")
+    found = calibrate(pipeline, prepared.valid, prepared.valid_pairs)
+    assert found.usual.unread == 1.0
+    answers = [given[0] for given in pipeline.answer(TEXTS)]
+    told = [warning for sure in judge_answers(pipeline, found, TEXTS, answers) for warning in sure.warnings]
+    assert not [warning for warning in told if warning.startswith("left out")]

@@ -100,7 +100,7 @@ def calibrate(pipeline: Pipeline, store: PairStore, pairs: Sequence[tuple[str, s
     for read in _read(pipeline, sources, [(*target, END) for target in targets]):
         outputs.append(read.out_PE)
         words.append(read.words_P)
-        for number, weights_TS in zip(read.numbers, read.looked, strict=True):
+        for number, weights_TS in zip(read.numbers if read.looked else [], read.looked, strict=True):
             counts = _words(pipeline.source, sources[number])
             unread.append(len(unread_words(weights_TS, counts)) / max(len(counts), 1))
     fit = fit_temperature(lambda: _speak(pipeline, torch.cat(outputs), torch.cat(words)))

@@ -56,6 +56,13 @@ def test_a_search_that_goes_wrong_is_caught(pipeline, store, monkeypatch):
     assert not self_check(pipeline, store, 0.02).well
 
 
+@pytest.mark.parametrize("steps", [5, 30, 60])
+def test_what_is_half_learnt_is_no_disagreement(pipeline, store, monkeypatch, steps):
+    """After its first mistake a free answer may go its own way: search is not to blame."""
+    monkeypatch.setattr(selfcheck, "_STEPS", steps)
+    assert self_check(pipeline, store, 0.02).agreement == 1.0
+
+
 def test_a_model_that_cannot_learn_is_told_plainly():
     assert Verdict(5.0, 4.9, 300, 0.1, 8).line() == (
         "Self-check FAILED: one batch cannot be learnt by heart (loss 5.00 -> 4.90 in 300 steps on 8 pairs). "

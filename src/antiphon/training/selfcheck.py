@@ -9,7 +9,6 @@ B pairs · T target places · P real ones
 import copy
 import math
 from dataclasses import dataclass
-from itertools import takewhile
 
 import numpy as np
 import torch
@@ -34,7 +33,7 @@ class Verdict:
     first_loss: float
     last_loss: float
     steps: int
-    agreement: float  # share of symbols equal in free-running and teacher-forced answers
+    agreement: float  # share of symbols equal in free-running and teacher-forced answers, up to the first mistake
     pairs: int
 
     @property
@@ -71,8 +70,7 @@ def self_check(pipeline: Answering, store: PairStore, learning_rate: float) -> V
     optimizer = torch.optim.Adam(model.parameters(), lr=min(max(learning_rate, 1e-3), 3e-3))
     plain = Train(label_smoothing=0.0)
     losses: list[float] = []
-    # When all losses together are below log 2, every symbol is the likeliest; one that is not would lead free answers
-    # astray, and training and search be blamed for it.
+    # When all losses together are below log 2, every symbol is the likeliest, and all of each answer is compared.
     enough = min(_LEARNT, math.log(2) / places(model, batch))
     for _ in range(_STEPS):
         loss = summed_loss(model, batch, model(batch), None, plain, None) / places(model, batch)
@@ -118,9 +116,15 @@ def _agreement(model: Writer, pipeline: Pipeline, store: PairStore, chosen: np.n
         forced_BT = torch.zeros_like(batch.target_out_BT)
         forced_BT[batch.target_mask_BT] = model.head(model(batch)).argmax(dim=-1)
     same = total = 0
-    for row, mask, (answer,) in zip(forced_BT, batch.target_mask_BT, written, strict=True):
-        forced = row[mask][:-1].tolist()  # its end is no symbol of the answer
-        spoken = list(takewhile(lambda symbol: symbol != END, answer.symbols))  # a running text goes on after it
-        total += max(len(forced), len(spoken))
-        same += sum(a == b for a, b in zip(forced, spoken, strict=False))
+    for row, true, mask, (answer,) in zip(forced_BT, batch.target_out_BT, batch.target_mask_BT, written, strict=True):
+        forced = _while_true(row[mask].tolist(), true[mask].tolist())
+        free_run = [*answer.symbols, END][: len(forced)]
+        total += len(forced)
+        same += sum(a == b for a, b in zip(forced, free_run, strict=False))
     return same / max(total, 1)
+
+
+def _while_true(forced: list[int], true: list[int]) -> list[int]:
+    """Up to the first word that is not the true one, and with it: from there on a free answer goes its own way."""
+    wrong = (place for place, pair in enumerate(zip(forced, true, strict=True)) if pair[0] != pair[1])
+    return forced[: next(wrong, len(forced)) + 1]

@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from antiphon.api import Model, compare, load, train
+    from antiphon.api import compare, load, train
     from antiphon.errors import AntiphonError
+    from antiphon.trained import Model
 
 __all__ = ["AntiphonError", "Model", "compare", "load", "train"]
 

@@ -25,6 +25,7 @@ from antiphon.evaluate import guards
 from antiphon.evaluate.calibration import LEAST, MOST, Fit, fit_temperature
 from antiphon.evaluate.guards import Usual, longest_repeat, unread_words
 from antiphon.labelling.classifying import Classifying
+from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering
 from antiphon.labelling.tagging import Tagging
 from antiphon.pipeline import Answer, Pipeline
@@ -132,6 +133,8 @@ def judge_answers(
             "confidence: a language model goes on from a text and answers none. Ask for its scores instead: --scores."
         )
     temperature = 1.0 if calibration is None else calibration.fit.temperature
+    if isinstance(pipeline, Filling):
+        raise AntiphonError("confidence: of guessed words the scores are the probabilities. Ask for them: --scores.")
     if isinstance(pipeline, Classifying):
         return _judge_labels(pipeline, temperature, texts, answers)
     if isinstance(pipeline, Tagging):

@@ -2,13 +2,15 @@
 
 from typing import assert_never
 
+from torch import nn
+
 from antiphon.attend import pool
 from antiphon.build import recurrent, transformer
 from antiphon.config import schema
 from antiphon.data.vocab import SPECIAL
 from antiphon.encode.letters import Letters
 from antiphon.encode.tokens import Tokens
-from antiphon.models import labelling, writing
+from antiphon.models import labelling, masked, writing
 from antiphon.models.contracts import Decoder, Encoder
 from antiphon.models.model import Model
 from antiphon.predict.chain import Chain
@@ -26,6 +28,8 @@ def build_model(choice: schema.Model, source_size: int, target_size: int) -> Mod
             return _classifier(choice, source_size, target_size - len(SPECIAL))
         case schema.Tagger():
             return _tagger(choice, source_size, target_size - len(SPECIAL))
+        case schema.Masked():
+            return _masked(choice, target_size)
         case _:
             assert_never(choice)
 
@@ -62,6 +66,15 @@ def _tagger(choice: schema.Tagger, source_size: int, tags: int) -> labelling.Tag
     return labelling.Tagger(
         _tokens(choice.encoder, source_size), _letters(choice), build_encoder(choice.encoder, carry=False), between,
         Words(between.width, tags, None), Chain(tags) if choice.output == "chain" else None, choice.pieces == "mean",
+    )  # fmt: skip
+
+
+def _masked(choice: schema.Masked, size: int) -> masked.Masked:
+    width, embedding = schema.memory_width(choice.encoder), schema.embedding_width(choice.encoder)
+    source = _tokens(choice.encoder, size)
+    return masked.Masked(
+        source, build_encoder(choice.encoder, carry=False), nn.Linear(width, embedding), nn.LayerNorm(embedding),
+        Words(embedding, size, source.weight_VD), masked.Pair(width) if choice.next_sentence else None,
     )  # fmt: skip
 
 
@@ -120,5 +133,6 @@ def build_writer(choice: schema.RecurrentWriter | schema.TransformerStack) -> De
 
 
 def _tokens(half: schema.Half, size: int) -> Tokens:
-    scaled = isinstance(half, schema.TransformerStack) and half.scale_embedding
-    return Tokens(size, schema.embedding_width(half), scaled)
+    if not isinstance(half, schema.TransformerStack):
+        return Tokens(size, half.embedding, scaled=False)
+    return Tokens(size, half.width, half.scale_embedding, half.segments)

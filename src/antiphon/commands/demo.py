@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from antiphon.api import Model, load
+from antiphon.api import load
 from antiphon.commands.lines import in_colour, terminal
 from antiphon.config.toml import load_run
 from antiphon.data.builtin import Demo, dates, read_pronunciations
@@ -15,6 +15,7 @@ from antiphon.evaluate.metrics import exact_match, word_error_rate
 from antiphon.files import make_folder, write_text
 from antiphon.show.heatmap import Picture, html_page
 from antiphon.show.heatmap import terminal as draw
+from antiphon.trained import Model
 from antiphon.training.log import duration
 from antiphon.training.loop import train
 

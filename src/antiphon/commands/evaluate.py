@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from antiphon.api import Model, load
+from antiphon.api import load
 from antiphon.commands.asking import Asked, progress, read_references, read_test
 from antiphon.commands.lines import print_scores, say_json
 from antiphon.commands.marks import mark_labels
 from antiphon.commands.systems import Entry, enter, refuse_missing
+from antiphon.data.rows import has_source
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.endpoint import Endpoint
 from antiphon.evaluate.geval import judge_by_model
 from antiphon.evaluate.scores import Scoring, gather, score_all
 from antiphon.labelling.opening import Labelling
+from antiphon.trained import Model
 
 
 def run_evaluate(
@@ -40,7 +42,7 @@ def run_evaluate(
     if out is not None:
         raise AntiphonError(f"--out {out}: a picture of confused labels, and this model gives none. Leave it out.")
     asked = read_test(test, target, model.pipeline.run.rows if model else "pairs")
-    if model is not None and model.pipeline.completes:
+    if model is not None and not has_source(model.pipeline.run.rows):
         _texts(model, asked, int8, as_json)
         return
     further = read_references(references, asked)

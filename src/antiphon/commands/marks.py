@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from antiphon.api import Model
 from antiphon.commands.asking import Reader, progress, read_test
 from antiphon.commands.lines import print_scores, say, say_json, terminal
 from antiphon.config.schema import Labels
@@ -17,6 +16,7 @@ from antiphon.files import write_text
 from antiphon.labelling.opening import Answering, Labelling
 from antiphon.labelling.tagging import Tagging
 from antiphon.show import confusion
+from antiphon.trained import Model
 
 
 def reader_of(pipeline: Answering) -> Reader | None:

@@ -8,12 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from antiphon.api import Model, load
+from antiphon.api import load
 from antiphon.commands.lines import read_inputs, say, say_json
 from antiphon.confidence import Confidence
 from antiphon.errors import AntiphonError
 from antiphon.labelling.classifying import Classifying
 from antiphon.pipeline import Answer
+from antiphon.trained import Model
 
 _AT_ONCE = 1000  # lines that are sorted by length together
 _WARNINGS = 5

@@ -13,11 +13,12 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from antiphon.api import Model, load
+from antiphon.api import load
 from antiphon.commands.lines import in_colour, refuse_ending, say_json, terminal
 from antiphon.errors import AntiphonError
 from antiphon.files import write_text
 from antiphon.show import attention, beams, branches, gradients, heads, heatmap
+from antiphon.trained import Model
 
 
 @dataclass(frozen=True)

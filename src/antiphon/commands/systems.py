@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from antiphon.api import Model, load
+from antiphon.api import load
 from antiphon.commands.asking import Asked, progress
 from antiphon.commands.lines import read_inputs
 from antiphon.config.schema import Search
 from antiphon.data.corpus import STRAY
 from antiphon.errors import AntiphonError
+from antiphon.trained import Model
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,12 @@ from antiphon.api import load
 from antiphon.commands.lines import read_inputs, say_json
 from antiphon.config.schema import Search
 from antiphon.data.batch import make_sources
+from antiphon.data.masking import hide_word
 from antiphon.data.prepare import VALID_PAIRS
 from antiphon.data.vocab import END, SPECIAL, START, UNKNOWN
 from antiphon.errors import AntiphonError
-from antiphon.labelling.opening import Answering, Labelling, open_pipeline
+from antiphon.labelling.filling import Filling
+from antiphon.labelling.opening import Answering, open_pipeline
 from antiphon.pipeline import Answer, Pipeline
 from antiphon.search.beam import Beam, beam_search
 from antiphon.search.ensemble import Ensemble, EnsembleState
@@ -69,23 +71,26 @@ def some_texts(folder: Path, pipeline: Answering) -> list[str]:
         lines = (folder / TOKENS / VALID_PAIRS).read_text(encoding="utf-8").splitlines()[:_TEXTS]
         if lines:
             pairs = [json.loads(line) for line in lines]
-            return [_asked(str(source), str(target), pipeline.completes) for source, target in pairs]
+            return [_asked(str(source), str(target), pipeline) for source, target in pairs]
     draw = random.Random(1)  # noqa: S311 (reproducible, not secret)
     numbers = range(len(SPECIAL), pipeline.source.size)
     parts = 2 if pipeline.run.rows == "compared" else 1
-    return [
+    found = [
         "\t".join(pipeline.source.decode(draw.choices(numbers, k=draw.randint(1, 20))) for _ in range(parts))
         for _ in range(_TEXTS)
     ]
+    return [hide_word(text) for text in found] if isinstance(pipeline, Filling) else found
 
 
-def _asked(source: str, target: str, completes: bool) -> str:
-    """A language model is asked to complete the first half of a text."""
-    return target[: len(target) // 2].rstrip() if completes else source
+def _asked(source: str, target: str, pipeline: Answering) -> str:
+    """A language model is asked to complete the first half of a text, a masked one to guess its middle word."""
+    if isinstance(pipeline, Filling):
+        return hide_word(target)
+    return target[: len(target) // 2].rstrip() if pipeline.completes else source
 
 
 def prove(folder: Path, pipeline: Answering, texts: Sequence[str]) -> Iterator[Proof]:
-    if isinstance(pipeline, Labelling):
+    if not isinstance(pipeline, Pipeline):
         yield _checksums(folder)
         yield _batches_change_nothing(pipeline, texts, 1)
         yield _save_load_same(pipeline, texts)
@@ -129,7 +134,7 @@ def _batches_change_nothing(pipeline: Answering, texts: Sequence[str], beam: int
         found = _texts(pipeline.answer([texts[i] for i in shuffled], search, batch_tokens=tokens))
         different |= {i for i, text in zip(shuffled, found, strict=True) if text != alone[i]}
         tried += 1
-    how = "" if isinstance(pipeline, Labelling) else ", greedy" if beam == 1 else f", beam {beam}"
+    how = "" if not isinstance(pipeline, Pipeline) else ", greedy" if beam == 1 else f", beam {beam}"
     where = f"; first: {texts[min(different)]!r}" if different else ""
     return Proof(
         f"batches change nothing{how}",

@@ -374,6 +374,8 @@ class TransformerStack(Table):
     """Multiply words' vectors by sqrt(width), so that positions do not drown them (Vaswani et al., 2017)."""
     positions: Literal["sinusoidal", "learned", "rotary", "relative", "none"] = "sinusoidal"
     """How a place is told: waves, a learned vector each, turned queries and keys, a bias by distance, not at all."""
+    segments: Count = 0
+    """Vectors that tell the first text of two from the second, added to those of the words (Devlin et al., 2019)."""
     max_positions: Size = 1024
     """The places that learned positions can tell apart; a longer input is refused."""
     dropout: Share = 0.1
@@ -588,8 +590,45 @@ class Tagger(Table):
         return self
 
 
+class Masked(Table):
+    """n -> n: predict hidden words from those on both sides, for other models to start from (Devlin et al., 2019)."""
+
+    rows: ClassVar[Rows] = "texts"
+    kind: Literal["masked"] = "masked"
+    encoder: Encoder = TransformerStack()
+    """What reads the text, or both texts."""
+    hide: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.15
+    """The share of words that are to be guessed, drawn anew in every epoch; at least one a text."""
+    holes: Annotated[float, Field(ge=0.0, le=1.0)] = 0.8
+    """The share of these that are read as holes."""
+    strange: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
+    """The share of these that are read as some other word; the rest is read as it is."""
+    whole_words: bool = False
+    """Hide all symbols of a word together."""
+    next_sentence: bool = False
+    """Read two texts, and say whether the second follows the first; needs `data.window`."""
+
+    @property
+    def halves(self) -> dict[str, Half]:
+        """The parts that have layers, by their keys."""
+        return {"encoder": self.encoder}
+
+    @property
+    def places_added(self) -> int:
+        """Places that the model puts before each text."""
+        return 1
+
+    @model_validator(mode="after")
+    def parts_fit(self) -> "Masked":
+        if self.holes + self.strange > 1:
+            raise ValueError(f"holes ({self.holes}) and strange ({self.strange}) are shares of one whole: lower one")
+        if isinstance(self.encoder, RecurrentEncoder) and self.encoder.summary != "last":
+            raise ValueError("encoder.summary is for a decoder, and a masked model has none: leave it out")
+        return self
+
+
 Labelling = Classifier | Tagger
-Model = Annotated[Seq2Seq | LanguageModel | Classifier | Tagger, Field(discriminator="kind")]
+Model = Annotated[Seq2Seq | LanguageModel | Classifier | Tagger | Masked, Field(discriminator="kind")]
 
 
 class TeacherForcing(Table):
@@ -771,6 +810,9 @@ class Search(Table):
         return self
 
 
+_LEAST_WINDOW = 8  # symbols: a start, two ends, and something to guess
+
+
 class Run(Table):
     """A whole run file."""
 
@@ -829,7 +871,7 @@ class Run(Table):
                 raise ValueError(
                     f"model.{name}.max_positions ({places}) must be at least data.window ({self.data.window})"
                 )
-            added = self.model.places_added if isinstance(self.model, Classifier) else 0
+            added = self.model.places_added if isinstance(self.model, Classifier | Masked) else 0
             if not self.data.window and places is not None and places <= self.data.max_length + added:
                 front = ", and what is put before it" if added else ""
                 raise ValueError(
@@ -842,7 +884,9 @@ class Run(Table):
     def texts_have_no_source(self) -> "Run":
         if self.model.rows != "texts":
             if self.data.window:
-                raise ValueError('data.window cuts a running text, which needs model.kind = "language_model"')
+                raise ValueError(
+                    'data.window cuts a running text, which needs model.kind = "language_model" or "masked"'
+                )
             return self
         idle = [f"data.{key}" for key in ("train_target", "valid_target", "test_target") if getattr(self.data, key)]
         idle += ["data.source.tokenizer"] if self.data.source != Side() else []
@@ -853,6 +897,8 @@ class Run(Table):
             raise ValueError(f"{idle[0]}: a language model has no source{instead}: leave this key out")
         if self.train.metric != "loss":
             raise ValueError(f'train.metric = "{self.train.metric}" judges answers, and a text has none: take "loss"')
+        if isinstance(self.model, Masked):
+            return self._refuse_idle_of_holes(self.model)
         if self.data.window and isinstance(self.data.target.tokenizer, Subwords) and self.data.target.tokenizer.dropout:
             raise ValueError(
                 "data.target.tokenizer.dropout spells a text anew, and a window is cut by symbols: "
@@ -896,6 +942,20 @@ class Run(Table):
             )
         self._refuse_idle_of_labels(model)
         return self._judged_by(judges)
+
+    def _refuse_idle_of_holes(self, model: Masked) -> "Run":
+        tokenizer = self.data.target.tokenizer
+        idle = ["data.target.tokenizer.dropout"] if isinstance(tokenizer, Subwords) and tokenizer.dropout else []
+        idle += ["train.teacher_forcing"] if self.train.teacher_forcing != TeacherForcing() else []
+        idle += ["train.word_dropout"] if self.train.word_dropout else []
+        idle += ["train.r_drop"] if self.train.r_drop else []
+        if idle:
+            raise ValueError(f"{idle[0]}: a masked model hides words by itself: leave this key out")
+        if model.next_sentence and not self.data.window:
+            raise ValueError("model.next_sentence reads neighbouring lines: set data.window, 128 for example")
+        if 0 < self.data.window < _LEAST_WINDOW:
+            raise ValueError(f"data.window = {self.data.window} is too short for two texts: at least {_LEAST_WINDOW}")
+        return self
 
     def _judged_by(self, judges: bool) -> "Run":
         if self.train.metric != "loss" and not judges:

@@ -23,6 +23,7 @@ Part = Literal["whole", "first", "next"]  # a row by itself; or of longer texts,
 # What a draw is for: two draws with the same seed, epoch and index must not be the same number.
 ORDER, BATCHES, SOURCE, TARGET, DROPOUT = range(5)
 FORCING, OWN, HIDDEN, SWAP, REPLACE, REPLACEMENT, DROP, PHASE = range(5, 13)
+SPLIT, EXCHANGE, HOLES, FATE, STRANGE = range(13, 18)
 WINDOW = 100  # batches whose pairs are sorted by length together: more pad less, fewer mix better
 
 
@@ -36,6 +37,7 @@ class Batch:
     target_out_BT: Tensor
     target_mask_BT: Tensor
     part: Part = "whole"
+    follows_B: Tensor | None = None  # of two texts, whether the second stands behind the first
 
     @property
     def target_tokens(self) -> int:
@@ -55,6 +57,7 @@ class Batch:
             self.target_out_BT.to(device),
             self.target_mask_BT.to(device),
             self.part,
+            None if self.follows_B is None else self.follows_B.to(device),
         )
 
 

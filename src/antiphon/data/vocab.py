@@ -9,6 +9,7 @@ from typing import Any
 
 PAD, START, END, UNKNOWN = 0, 1, 2, 3
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
+HOLE = UNKNOWN  # a word that is hidden is one that is not known
 SILENT = frozenset((PAD, START, END))
 FORMAT = 1
 

@@ -5,13 +5,15 @@ from antiphon.data.labels import LabelTokenizer
 from antiphon.data.tokenize import Tokenizer
 from antiphon.errors import AntiphonError
 from antiphon.labelling.classifying import Classifying
+from antiphon.labelling.filling import Filling
 from antiphon.labelling.tagging import Tagging
 from antiphon.models.labelling import Classifier, Tagger
+from antiphon.models.masked import Masked
 from antiphon.models.model import Model
 from antiphon.pipeline import Pipeline
 
 Labelling = Classifying | Tagging
-Answering = Pipeline | Labelling
+Answering = Pipeline | Labelling | Filling
 
 
 def open_pipeline(model: Model, source: Tokenizer, target: Tokenizer, run: Run) -> Answering:
@@ -21,6 +23,8 @@ def open_pipeline(model: Model, source: Tokenizer, target: Tokenizer, run: Run) 
         if isinstance(model, Tagger):
             return Tagging(model, source, target, run)
         return Classifying(model, source, target, run)
+    if isinstance(model, Masked):
+        return Filling(model, target, run)
     return Pipeline(model, source, target, run)
 
 

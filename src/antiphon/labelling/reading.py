@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from antiphon.config.schema import Classifier, Run, Search, seats
+from antiphon.config.schema import Classifier, Masked, Run, Search, seats
 from antiphon.data.batch import Batch, load_batch, make_batch, plan_in_order
 from antiphon.data.store import PairStore
 from antiphon.errors import AntiphonError
@@ -45,13 +45,19 @@ def speak(model: Labeller, batch: Batch) -> Tensor:
         return model.head(model(batch)).float()
 
 
-def refuse_too_long(run: Run, encoded: Sequence[Sequence[int]], search: Search, places: Sequence[str]) -> None:
-    """`places` names each text, as file:line."""
+def longest_text(run: Run, search: Search) -> int:
+    """The most symbols that the model reads of a text."""
     longest = search.max_source
     for half in run.model.halves.values():
         seated = seats(half)
-        added = run.model.places_added if isinstance(run.model, Classifier) else 0
+        added = run.model.places_added if isinstance(run.model, Classifier | Masked) else 0
         longest = longest if seated is None else min(longest, seated - 1 - added)
+    return longest
+
+
+def refuse_too_long(run: Run, encoded: Sequence[Sequence[int]], search: Search, places: Sequence[str]) -> None:
+    """`places` names each text, as file:line."""
+    longest = longest_text(run, search)
     for place, symbols in zip(places, encoded, strict=True):
         if len(symbols) > longest:
             raise AntiphonError(

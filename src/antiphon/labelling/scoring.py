@@ -1,5 +1,6 @@
 """How good labels and tags are: scores with their signatures, and which labels a classifier confuses."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -15,6 +16,7 @@ from antiphon.evaluate.calibration import calibration_error
 from antiphon.evaluate.labels import Confusion, confusion, label_accuracy, label_f1
 from antiphon.evaluate.metrics import Score
 from antiphon.evaluate.spans import marks_spans, sentence_accuracy, span_f1, tag_accuracy
+from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Labelling
 from antiphon.labelling.tagging import Tagging
 
@@ -85,6 +87,23 @@ def _told(pipeline: Labelling, store: PairStore, temperature: float | None, coun
     yield Score("loss", loss, f"loss|unit:{counted}|version:{version('antiphon')}", higher_is_better=False)
     for one in [1.0] if temperature is None else [1.0, temperature]:
         yield calibration_error(lambda: pipeline.spoken(store), one, unit)
+
+
+def mark_holes(pipeline: Filling, texts: Sequence[str]) -> list[Score]:
+    """How well hidden words are guessed, and pairs of texts told apart; the holes are the same every time."""
+    store = PairStore.of([([], pipeline.target.encode(text)) for text in texts])
+    if not store.lengths.any():
+        raise AntiphonError("evaluate: no texts are given, and there is no score of nothing. Give at least one.")
+    losses, counts, rights, told, pairs = map(sum, zip(*pipeline.judged(store), strict=True))
+    choice, signed = pipeline.choice, f"holes:{pipeline.choice.hide:g}|version:{version('antiphon')}"
+    unit = f"unit:{pipeline.run.data.target_tokenizer.kind}|words:{'whole' if choice.whole_words else 'parts'}|{signed}"
+    scores = [
+        Score("perplexity of holes", math.exp(min(losses / counts, 700.0)), f"perplexity|{unit}", False),
+        Score("guessed words", 100 * rights / counts, f"accuracy|{unit}", True),
+    ]
+    if pairs:
+        scores.append(Score("next sentence", 100 * told / pairs, f"accuracy|pairs:half|{signed}", True))
+    return scores
 
 
 def tag_f1(said: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]], labels: Sequence[str]) -> Score:

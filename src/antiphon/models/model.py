@@ -1,8 +1,9 @@
 """The shapes of a sequence model, and what each does with its input: write, or give labels."""
 
 from antiphon.models.labelling import Classifier, Tagger
+from antiphon.models.masked import Masked
 from antiphon.models.writing import LanguageModel, Seq2Seq
 
 Writer = Seq2Seq | LanguageModel
 Labeller = Classifier | Tagger
-Model = Writer | Labeller
+Model = Writer | Labeller | Masked

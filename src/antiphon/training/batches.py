@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from antiphon.config.schema import LanguageModel, Run, Subwords, TransformerStack
+from antiphon.config.schema import LanguageModel, Masked, Run, Subwords, TransformerStack
 from antiphon.data.batch import Batch, Indices, load_batch, plan
+from antiphon.data.masking import Masking
 from antiphon.data.prepare import Prepared
 from antiphon.data.rows import has_labels
 from antiphon.data.running import RunningText, Windows, load_windows, plan_tracks, plan_windows
+from antiphon.data.stretches import Stretches, stretches
 from antiphon.data.tokenize import Choice, Tokenizer
 from antiphon.data.unmerge import Unmerging
 from antiphon.training.checkpoint import Progress
@@ -30,6 +32,8 @@ class Batches(Protocol):
 
 
 def batches_of(run: Run, prepared: Prepared) -> Batches:
+    if isinstance(run.model, Masked):
+        return MaskedBatches(run, run.model, prepared)
     return WindowBatches(run, RunningText(prepared.train)) if run.rows == "running" else PairBatches(run, prepared)
 
 
@@ -83,6 +87,33 @@ class WindowBatches:
 
     def size(self, planned: Windows) -> int:
         return planned.size
+
+
+class MaskedBatches:
+    """Texts of similar length with hidden words; the texts are cut and the words drawn anew in every epoch."""
+
+    def __init__(self, run: Run, choice: Masked, prepared: Prepared) -> None:
+        self.run, self.choice, self.store = run, choice, prepared.train
+        self.masking = Masking.of(choice, prepared.target)
+        self.texts = self._cut(0)
+        self.epoch = 0
+
+    def plan(self, epoch: int) -> list[Indices]:
+        return plan(self._texts(epoch).lengths, self.run.train.batch_tokens, self.run.seed, epoch)
+
+    def load(self, planned: Indices, epoch: int) -> Batch:
+        return self.masking.load(self._texts(epoch), planned, self.run.seed, epoch)
+
+    def size(self, planned: Indices) -> int:
+        return len(planned) * int(self.texts.lengths[planned].max())
+
+    def _texts(self, epoch: int) -> Stretches:
+        if epoch != self.epoch:
+            self.texts, self.epoch = self._cut(epoch), epoch
+        return self.texts
+
+    def _cut(self, epoch: int) -> Stretches:
+        return stretches(self.store, self.run.data.window, self.choice.next_sentence, self.run.seed, epoch)
 
 
 def _unmerging(tokenizer: Tokenizer, choice: Choice, longest: int) -> Unmerging | None:

@@ -17,6 +17,7 @@ from antiphon.data.batch import DROPOUT, Batch
 from antiphon.data.unmerge import keys
 from antiphon.layers.cells import CellState
 from antiphon.models.labelling import Classifier, Tagger
+from antiphon.models.masked import Masked
 from antiphon.models.model import Labeller, Model
 from antiphon.models.writing import LanguageModel, Seq2Seq
 from antiphon.store import fill, weights_of
@@ -98,6 +99,8 @@ class Learner:
     def _disturb(self, batch: Batch, p: float, draws: Draws) -> Batch:
         """What is read, as it is read in training; what is to be written stays."""
         choice = self.choice
+        if isinstance(self.model, Masked):
+            return batch  # its holes were drawn with it
         if isinstance(self.model, Seq2Seq | Classifier):
             batch = corrupt(batch, choice.corruption, len(self.model.source.weight_VD), draws)
         if isinstance(self.model, Labeller):

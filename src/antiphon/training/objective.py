@@ -1,6 +1,6 @@
 """What is minimised over a batch, by the shape of the model: words, labels, or a yes or no to each label.
 
-P real target places, texts of a classifier · E what the head reads · Y labels
+P real target places, texts of a classifier · E what the head reads · Y labels · B texts
 """
 
 import numpy as np
@@ -14,6 +14,7 @@ from antiphon.data.batch import Batch
 from antiphon.data.store import PairStore
 from antiphon.data.vocab import SPECIAL
 from antiphon.models.labelling import Classifier, Tagger, each_label, labels_of
+from antiphon.models.masked import Masked, part_pairs
 from antiphon.models.model import Labeller, Model
 from antiphon.training.loss import cross_entropy, r_drop
 
@@ -30,6 +31,8 @@ def summed_loss(
     head, smoothing = model.head, choice.label_smoothing
     if isinstance(model, Classifier) and model.several:
         return _yes_or_no(head(states_PE), each_label(batch, len(head.bias_V)), smoothing, weights_Y)
+    if isinstance(model, Masked) and batch.follows_B is not None:
+        return _masked(model, batch, states_PE, smoothing)
     words_P = labels_of(batch) if isinstance(model, Labeller) else batch.target_out_BT[batch.target_mask_BT]
     if isinstance(model, Tagger) and model.chain is not None:
         return -model.chain.log_probability(head(states_PE), words_P, batch.target_mask_BT.sum(1)).sum()
@@ -38,6 +41,16 @@ def summed_loss(
     if weights_Y is not None:
         return F.cross_entropy(head(states_PE), words_P, weights_Y, reduction="sum", label_smoothing=smoothing)
     return cross_entropy(states_PE, head.weight_VE, head.bias_V, words_P, smoothing)
+
+
+def _masked(model: Masked, batch: Batch, read: Tensor, smoothing: float) -> Tensor:
+    """-log P of hidden words, and as many times its mean over pairs of texts, so that both count alike."""
+    assert model.pair is not None, "texts in pairs are asked for"
+    assert batch.follows_B is not None, "and told whether they belong together"
+    words_PE, texts_BE = part_pairs(batch, read)
+    words_P = batch.target_out_BT[batch.target_mask_BT]
+    pairs = F.cross_entropy(model.pair(texts_BE), batch.follows_B)
+    return cross_entropy(words_PE, model.head.weight_VE, model.head.bias_V, words_P, smoothing) + len(words_P) * pairs
 
 
 def _yes_or_no(logits_PY: Tensor, wanted_PY: Tensor, smoothing: float, weights_Y: Tensor | None) -> Tensor:

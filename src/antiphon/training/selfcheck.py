@@ -17,7 +17,9 @@ from antiphon.config.schema import Search, Train
 from antiphon.data.batch import load_batch
 from antiphon.data.store import PairStore
 from antiphon.data.vocab import END
+from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering, open_pipeline
+from antiphon.models.masked import Masked
 from antiphon.models.model import Labeller, Writer
 from antiphon.pipeline import Pipeline
 from antiphon.search.wishes import Asked, Wish, Wishes
@@ -59,11 +61,16 @@ class Verdict:
 def self_check(pipeline: Answering, store: PairStore, learning_rate: float) -> Verdict:
     """Overfit a few short pairs in a copy of the model; the model itself is not touched."""
     chosen = _short_pairs(store)
-    if pipeline.run.rows == "running":  # a line, or as much of it as a window holds with its end
+    if isinstance(pipeline, Filling):
+        store = PairStore.of([([], store.target(int(i)).tolist()) for i in _of_common_length(store)[:_PAIRS]])
+        chosen = np.arange(len(store))
+    elif pipeline.run.rows == "running":  # a line, or as much of it as a window holds with its end
         line = store.target(int(chosen[0]))[: pipeline.run.data.window - 1]
         store, chosen = PairStore.of([([], line.tolist())]), np.zeros(1, dtype=np.int64)
     if isinstance(pipeline, Pipeline):
         batch = pipeline.begun(load_batch(store, chosen))
+    elif isinstance(pipeline, Filling):
+        batch = next(pipeline.examples(store))
     else:
         batch = load_batch(store, chosen, ended=False)
     model = copy.deepcopy(pipeline.model).eval()  # without dropout: by heart is the point
@@ -81,7 +88,7 @@ def self_check(pipeline: Answering, store: PairStore, learning_rate: float) -> V
         losses.append(loss.item())
         if losses[-1] < enough:
             break
-    if not isinstance(pipeline, Pipeline) or isinstance(model, Labeller):
+    if not isinstance(pipeline, Pipeline) or isinstance(model, Labeller | Masked):
         again = open_pipeline(model, pipeline.source, pipeline.target, pipeline.run)
         alone = list(again.losses(PairStore.of(zip(*_rows(store, chosen), strict=True)), 1))  # each by itself
         right = sum(right for _, _, right in alone) / sum(count for _, count, _ in alone)
@@ -95,12 +102,16 @@ def _rows(store: PairStore, chosen: np.ndarray) -> tuple[list[list[int]], list[l
 
 def _short_pairs(store: PairStore) -> np.ndarray:
     """A few pairs of common length, each with its own source, so that nothing contradicts itself: of texts, one."""
-    lengths = store.lengths.sum(1)[:10_000].astype(np.int64)
-    order = np.argsort(np.abs(lengths - np.median(lengths[lengths > 0])), kind="stable")
     chosen: dict[bytes, int] = {}
-    for index in order[:200]:
+    for index in _of_common_length(store)[:200]:
         chosen.setdefault(store.source(int(index)).tobytes(), int(index))
     return np.array(list(chosen.values())[:_PAIRS])
+
+
+def _of_common_length(store: PairStore) -> np.ndarray:
+    """The pairs whose length is nearest to the most common first."""
+    lengths = store.lengths.sum(1)[:10_000].astype(np.int64)
+    return np.argsort(np.abs(lengths - np.median(lengths[lengths > 0])), kind="stable")
 
 
 def _agreement(model: Writer, pipeline: Pipeline, store: PairStore, chosen: np.ndarray) -> float:

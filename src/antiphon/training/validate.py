@@ -8,13 +8,16 @@ from typing import Literal
 import numpy as np
 
 from antiphon.confidence import Calibration, calibrate
+from antiphon.data.masking import hide_word
 from antiphon.data.prepare import Prepared
 from antiphon.evaluate.calibration import fit_temperature
 from antiphon.evaluate.guards import UNKNOWN_TASK
 from antiphon.evaluate.labels import label_accuracy, label_f1
 from antiphon.evaluate.metrics import Score, bleu, exact_match
 from antiphon.evaluate.spans import tag_accuracy
+from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering, Labelling
+from antiphon.labelling.reading import longest_text
 from antiphon.labelling.scoring import tag_f1
 from antiphon.labelling.tagging import Tagging
 
@@ -38,6 +41,8 @@ class Judgement:
 
 
 def judge(pipeline: Answering, prepared: Prepared, metric: Metric) -> Judgement:
+    if isinstance(pipeline, Filling):
+        return _judge_holes(pipeline, prepared)
     parts = list(pipeline.losses(prepared.valid))
     tokens = sum(count for _, count, _ in parts)
     loss = sum(part for part, _, _ in parts) / tokens
@@ -81,6 +86,22 @@ def _judge_labels(pipeline: Labelling, prepared: Prepared, metric: Metric, numbe
     value = numbers["loss"] if metric == "loss" else -numbers[metric]
     samples = [(*pairs[i], answers[i].text) for i in _chosen(pairs)]
     return Judgement(value, numbers, scores, samples, None if fit is None else Calibration(fit, UNKNOWN_TASK))
+
+
+def _judge_holes(pipeline: Filling, prepared: Prepared) -> Judgement:
+    """The samples are texts with a word taken out of their middle."""
+    total, words, right, told, pairs = map(sum, zip(*pipeline.judged(prepared.valid), strict=True))
+    loss = total / words
+    numbers = {"loss": loss, "perplexity": math.exp(min(loss, 700.0)), "accuracy": right / words}
+    if pairs:
+        numbers["next_sentence"] = told / pairs
+    longest = longest_text(pipeline.run, pipeline.run.search)
+    samples = [(hide_word(text), text) for _, text in prepared.valid_pairs if text]
+    samples = [sample for sample in samples if len(pipeline.encode(sample[0])) <= longest]
+    samples = [samples[i] for i in _chosen(samples)] if samples else []
+    answers = pipeline.answer([asked for asked, _ in samples])
+    filled = [(*sample, found[0].text) for sample, found in zip(samples, answers, strict=True)]
+    return Judgement(loss, numbers, [], filled)
 
 
 def _chosen(pairs: Sequence[tuple[str, str]]) -> list[int]:

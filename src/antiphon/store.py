@@ -64,6 +64,12 @@ def load_folder(folder: Path) -> Loaded:
     return Loaded(run, model.eval(), source, target, _read_report(folder / REPORT))
 
 
+def load_settings(folder: Path) -> Run:
+    """The choices of a model folder, without its weights."""
+    refuse_strangers(folder)
+    return read_resolved(folder / CONFIG)
+
+
 def refuse_strangers(folder: Path) -> None:
     """A model folder holds what this program wrote and nothing else: no scripts, no pickles, no links."""
     if not folder.is_dir():

@@ -74,7 +74,7 @@ def _masked(choice: schema.Masked, size: int) -> masked.Masked:
     source = _tokens(choice.encoder, size)
     return masked.Masked(
         source, build_encoder(choice.encoder, carry=False), nn.Linear(width, embedding), nn.LayerNorm(embedding),
-        Words(embedding, size, source.weight_VD), masked.Pair(width) if choice.next_sentence else None,
+        Words(embedding, size, source.weight_VD), masked.Pair(width, embedding) if choice.next_sentence else None,
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from antiphon.training.learner import Learner
 from antiphon.training.log import duration
 from antiphon.training.loop import resolve
 from antiphon.training.objective import label_weights
+from antiphon.training.starting import given_tokenizers
 
 _TIMED = 5  # real steps, after one to warm up
 
@@ -40,7 +41,8 @@ class Estimate:
 
 def run_check(run: Run, as_json: bool) -> None:
     with tempfile.TemporaryDirectory() as place:
-        prepared = prepare(run.data, Path(place), say if sys.stderr.isatty() else lambda phrase: None, run.rows)
+        tell = say if sys.stderr.isatty() else lambda phrase: None
+        prepared = prepare(run.data, Path(place), tell, run.rows, given_tokenizers(run, None))
         run = resolve(run, prepared)
         found = estimate(run, prepared)
     minutes = min(found.seconds / 60, run.train.max_minutes or float("inf"))

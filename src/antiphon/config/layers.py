@@ -45,11 +45,15 @@ def with_kinds(values: dict[str, Any], table: type[Table] = Run) -> dict[str, An
 
 
 def with_paths(values: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Every file that [data] names as seen from the working directory: names are relative to `folder`."""
+    """Every file of [data] and folder of [train.start] as seen from here: their names are relative to `folder`."""
 
     def moved(name: Any) -> Any:
         return str(folder / name) if isinstance(name, str) and name else name
 
+    train = values.get("train")
+    start = train.get("start") if isinstance(train, dict) else None
+    if isinstance(train, dict) and isinstance(start, dict):
+        values = values | {"train": train | {"start": {half: moved(name) for half, name in start.items()}}}
     data = values.get("data")
     if not isinstance(data, dict):
         return values

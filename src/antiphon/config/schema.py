@@ -667,8 +667,28 @@ class Corruption(Table):
     """The probability that a word is left out."""
 
 
+class Start(Table):
+    """Model folders whose weights the halves of this run begin with; shape and tokeniser are taken from there too."""
+
+    encoder: str = ""
+    """A folder with an encoder: of a `masked` model, a seq2seq, a classifier or a tagger. Empty: random weights."""
+    decoder: str = ""
+    """A folder with a decoder: of a `language_model` or a seq2seq. What looks at a source is new where it had none."""
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """The folders that are named, by half."""
+        return {half: folder for half, folder in (("encoder", self.encoder), ("decoder", self.decoder)) if folder}
+
+
 class Train(Table):
     """How the weights are found."""
+
+    start: Start = Start()
+    freeze: list[str] = []
+    """Parts of the model that stay as they start: "encoder", "source", "encoder.layers.0" and what else has weights."""
+    layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    """Each layer learns this many times as fast as the one above it (Howard & Ruder, 2018); 1: all alike."""
 
     max_steps: Count = 10_000
     """Updates of the weights; 0: no limit. The first of the three limits ends the run."""

@@ -11,6 +11,7 @@ from antiphon.config.keys import join
 from antiphon.config.layers import lay_over, with_kinds, with_paths
 from antiphon.config.mistakes import NO_TRAINING_PAIRS, explain
 from antiphon.config.schema import Data, Run, Search
+from antiphon.config.starts import with_starts
 from antiphon.config.suggest import readable, shown
 from antiphon.config.text import parse_sets, read_file, read_recipe
 from antiphon.errors import AntiphonError
@@ -29,7 +30,7 @@ def load_run(path: Path | None, recipe: str | None, data: dict[str, Any], sets: 
     tables: dict[str, Any] = {}
     for layer in layers:
         tables = lay_over(tables, layer)
-    return _validate(tables)
+    return _validate(with_starts(tables, read_resolved))
 
 
 def read_resolved(path: Path) -> Run:

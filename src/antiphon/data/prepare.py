@@ -2,9 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -24,6 +25,8 @@ FORMAT = 1
 LABEL, VALID_PAIRS = "prepared.json", "valid.jsonl"
 _FEW = 100  # labels that any number of texts may have
 Tell = Callable[[str], None]
+Given = Mapping[SideName, Tokenizer]
+NOTHING_GIVEN: Given = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -40,10 +43,15 @@ class Prepared:
     fingerprint: str
 
 
-def prepare(data: Data, folder: Path, tell: Tell = lambda phrase: None, rows: Rows = "pairs") -> Prepared:
-    """Prepares the data in `folder`, or loads what an earlier call left there if files and options are the same."""
+def prepare(
+    data: Data, folder: Path, tell: Tell = lambda phrase: None, rows: Rows = "pairs", given: Given = NOTHING_GIVEN
+) -> Prepared:
+    """Prepares the data in `folder`, or loads what an earlier call left there if files and options are the same.
+
+    A tokeniser that is `given` is not learnt.
+    """
     tell("looking at the files")
-    mark = fingerprint(data, rows)
+    mark = fingerprint(data, rows, given)
     try:
         return _load(data, folder, mark, rows)
     except (AntiphonError, OSError, ValueError, KeyError, TypeError):
@@ -51,17 +59,18 @@ def prepare(data: Data, folder: Path, tell: Tell = lambda phrase: None, rows: Ro
         pass
     make_folder(folder)
     (folder / LABEL).unlink(missing_ok=True)
-    _build(data, folder, mark, tell, rows)
+    _build(data, folder, mark, tell, rows, given)
     return _load(data, folder, mark, rows)
 
 
-def fingerprint(data: Data, rows: Rows = "pairs") -> str:
-    """Another one where a file or an option of the data is another."""
+def fingerprint(data: Data, rows: Rows = "pairs", given: Given = NOTHING_GIVEN) -> str:
+    """Another one where a file or an option of the data, or a tokeniser that is given, is another."""
     # Runs from before a key existed went by its default, and go on.
     later = {"window", "columns", "header"}
     options = data.model_dump(mode="json", exclude={key for key in later if not getattr(data, key)})
     hashes = [hash_file(path, address) for address, path in data.files]
     parts = [FORMAT, options, hashes, *([] if rows == "pairs" else [rows])]
+    parts += [[side, hashlib.sha256(one.to_bytes()).hexdigest()] for side, one in sorted(given.items())]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -92,12 +101,13 @@ def _reads_source(data: Data, rows: Rows) -> bool:
     return has_source(rows) and not data.joint
 
 
-def _build(data: Data, folder: Path, mark: str, tell: Tell, rows: Rows) -> None:
+def _build(data: Data, folder: Path, mark: str, tell: Tell, rows: Rows, given: Given) -> None:
     """The files are gone through once for the report, and again for each thing that is learnt or written."""
     doctor = _examine(data, tell, rows)
     sides = SIDES if has_source(rows) else SIDES[1:]
-    source = _learn(data, doctor, SIDES if data.joint else sides[:1], tell)
-    target = source if data.joint or len(sides) == 1 else _learn(data, doctor, SIDES[1:], tell)
+    source = given.get(sides[0]) or _learn(data, doctor, SIDES if data.joint else sides[:1], tell)
+    shared = data.joint or len(sides) == 1
+    target = source if shared else given.get("target") or _learn(data, doctor, SIDES[1:], tell)
     names = [
         save_tokenizer(one, folder, side) for side, one in zip(SIDES, (source, target), strict=True) if side in sides
     ]

@@ -39,16 +39,16 @@ class Masked(nn.Module):
 class Pair(nn.Module):
     """Whether one text follows the other, from what stands at the place in front of both."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, read: int, width: int) -> None:
         super().__init__()
-        self.hidden, self.out = nn.Linear(width, width), nn.Linear(width, 2)
+        self.hidden, self.out = nn.Linear(read, width), nn.Linear(width, 2)
 
     def pool(self, front_BM: Tensor) -> Tensor:
         return torch.tanh(self.hidden(front_BM))
 
-    def forward(self, pooled_BM: Tensor) -> Tensor:
+    def forward(self, pooled_BE: Tensor) -> Tensor:
         """The logits of no and yes."""
-        logits: Tensor = self.out(pooled_BM)
+        logits: Tensor = self.out(pooled_BE)
         return logits
 
 

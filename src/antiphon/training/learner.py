@@ -22,6 +22,7 @@ from antiphon.models.model import Labeller, Model
 from antiphon.models.writing import LanguageModel, Seq2Seq
 from antiphon.store import fill, weights_of
 from antiphon.training.exposure import forcing, with_own_words
+from antiphon.training.groups import freeze, parameter_groups
 from antiphon.training.noise import Draws, corrupt, hide_source, hide_words
 from antiphon.training.objective import places, summed_loss
 from antiphon.training.schedule import learning_rate
@@ -47,19 +48,22 @@ class Learner:
         """`weights_Y` are those of labels that do not count alike."""
         self.model, self.choice, self.seed, self.weights_Y = model, choice, seed, weights_Y
         self.names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
-        matrices = [parameter for parameter in self.names if parameter.dim() > 1]
-        others = [parameter for parameter in self.names if parameter.dim() <= 1]
-        groups = [{"params": matrices, "weight_decay": choice.weight_decay}, {"params": others, "weight_decay": 0.0}]
+        freeze(self.names, choice.freeze)
         first, second = choice.betas
+        groups = parameter_groups(self.names, choice)
         self.optimizer = torch.optim.AdamW(groups, lr=choice.learning_rate, betas=(first, second), fused=True)
         self.ema = {name: value.clone() for name, value in weights_of(model).items()} if choice.ema else {}
         self.carried: tuple[CellState, ...] = ()  # where the rows of the last batch were left, if they go on
+
+    def keep_start(self) -> None:
+        """The moving average begins with the weights as they are now."""
+        self.ema = {name: value.clone() for name, value in weights_of(self.model).items()} if self.ema else {}
 
     def learn(self, batches: Sequence[Batch], step: int, updates: int) -> Update:
         """Step number `step` of the run; `updates` counts the ones that were taken."""
         rate, p = learning_rate(updates, self.choice), forcing(updates, self.choice.teacher_forcing)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["speed"]
         self.model.train()
         self.optimizer.zero_grad()
         tokens = sum(places(self.model, batch) for batch in batches)

@@ -23,6 +23,7 @@ from antiphon.training.log import Log, duration, gradient, read_log
 from antiphon.training.objective import label_weights
 from antiphon.training.report import describe
 from antiphon.training.selfcheck import self_check
+from antiphon.training.starting import given_tokenizers, start_from_others
 from antiphon.training.validate import Judgement, judge
 
 _LOG_EVERY = 10  # steps
@@ -34,9 +35,10 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
     with opened(run, out, fresh):
         log = Log(out / LOG, console)
         newest = load_newest(out, log.say)
+        given = given_tokenizers(run, None if newest is None else out)
         if newest is not None:
-            refuse_other_data(run, newest[1].data, out)
-        prepared = prepare(run.data, tokens_folder(out), log.say, run.rows)
+            refuse_other_data(run, newest[1].data, out, given)
+        prepared = prepare(run.data, tokens_folder(out), log.say, run.rows, given)
         run = resolve(run, prepared)
         save_settings(out, run, prepared.source, prepared.target)
         for line in prepared.report.lines():
@@ -83,6 +85,9 @@ class Training:
         parameters = sum(value.numel() for value in weights_of(self.learner.model).values())
         self.log.say(f"Model: {parameters:,} parameters. Run folder: {self.out}")
         self.log.forget_after(-1)
+        for line in start_from_others(self.learner.model, self.run):
+            self.log.say(line)
+        self.learner.keep_start()
         if self.run.train.self_check:
             verdict = self_check(self.pipeline, self.prepared.train, self.run.train.learning_rate)
             self.log.say(verdict.line(), None if verdict.well else "bold red")

@@ -73,7 +73,7 @@ def self_check(pipeline: Answering, store: PairStore, learning_rate: float) -> V
         batch = next(pipeline.examples(store))
     else:
         batch = load_batch(store, chosen, ended=False)
-    model = copy.deepcopy(pipeline.model).eval()  # without dropout: by heart is the point
+    model = copy.deepcopy(pipeline.model).eval().requires_grad_(True)  # without dropout: by heart is the point
     optimizer = torch.optim.Adam(model.parameters(), lr=min(max(learning_rate, 1e-3), 3e-3))
     plain = Train(label_smoothing=0.0)
     losses: list[float] = []

@@ -152,7 +152,8 @@ class Model:
         store, unit = self._encode(pairs), self.pipeline.run.data.target_tokenizer.kind
         fitted = [] if self.calibration is None else [self.calibration.fit.temperature]
         pipeline = writing(self.pipeline, "evaluate")
-        return [calibration_error(lambda: spoken(pipeline, store), one, unit) for one in (1.0, *fitted)]
+        temperatures = dict.fromkeys((1.0, *fitted))
+        return [calibration_error(lambda: spoken(pipeline, store), one, unit) for one in temperatures]
 
     def _encode(self, pairs: Iterable[tuple[str, str]]) -> PairStore:
         source, target = self.pipeline.source, self.pipeline.target

@@ -79,3 +79,14 @@ def test_no_numbers_lead_out_of_bounds(height, right, wrong):
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_weights_that_are_not_finite_have_no_temperature(bad):
     assert fit_temperature(lambda: [(torch.tensor([[bad, 0.0], [1.0, 0.0]]), torch.tensor([0, 0]))]) is None
+
+
+def test_a_temperature_that_would_raise_the_error_is_not_taken():
+    # The likeliest word is right as often as it says; all other places are the second's, so the loss wants it sharper.
+    row = torch.tensor([2.0, 1.0, *[0.0] * 50])
+    right = round(1000 * row.softmax(0)[0].item())
+    words_C = torch.tensor([0] * right + [1] * (1000 - right))
+    fit = fit_temperature(lambda: [(row.expand(1000, -1), words_C)])
+    sharper = torch.nn.functional.cross_entropy(row.expand(1000, -1) / 0.8, words_C).item()
+    assert sharper < fit.loss_before
+    assert (fit.temperature, fit.loss_after, fit.error_after) == (1.0, fit.loss_before, fit.error_before)

@@ -85,7 +85,7 @@ def _told(pipeline: Labelling, store: PairStore, temperature: float | None, coun
     parts = list(pipeline.losses(store))
     loss = sum(loss for loss, _, _ in parts) / sum(count for _, count, _ in parts)
     yield Score("loss", loss, f"loss|unit:{counted}|version:{version('antiphon')}", higher_is_better=False)
-    for one in [1.0] if temperature is None else [1.0, temperature]:
+    for one in dict.fromkeys([1.0] if temperature is None else [1.0, temperature]):
         yield calibration_error(lambda: pipeline.spoken(store), one, unit)
 
 

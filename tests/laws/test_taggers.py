@@ -31,6 +31,7 @@ def choices() -> list[schema.Tagger]:
         if encoder["kind"] == "recurrent":
             encoder |= {"summary": "last", "widths": [] if encoder["residual"] else encoder["widths"]}
         values = {"encoder": encoder, "pieces": pieces, "output": output, "letters": letters, "hidden": letters}
+        values["front"] = pieces == "mean" and not letters
         found.append(schema.Tagger.model_validate(values))
     return found
 

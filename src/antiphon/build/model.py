@@ -66,6 +66,7 @@ def _tagger(choice: schema.Tagger, source_size: int, tags: int) -> labelling.Tag
     return labelling.Tagger(
         _tokens(choice.encoder, source_size), _letters(choice), build_encoder(choice.encoder, carry=False), between,
         Words(between.width, tags, None), Chain(tags) if choice.output == "chain" else None, choice.pieces == "mean",
+        choice.front,
     )  # fmt: skip
 
 

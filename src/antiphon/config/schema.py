@@ -569,6 +569,8 @@ class Tagger(Table):
     """What reads the sentence. A recurrent one is a transducer."""
     pieces: Literal["first", "mean"] = "first"
     """What stands for a word of several symbols: the state of the first, or the mean of all."""
+    front: bool = False
+    """Put `<s>` before the sentence, as before every text that a masked model read."""
     letters: Count = 0
     """The width of two readers of each word's letters (Ling et al., 2015), where the source is `spelled`; 0: none."""
     output: Literal["softmax", "chain"] = "softmax"
@@ -583,10 +585,19 @@ class Tagger(Table):
         """The parts that have layers, by their keys."""
         return {"encoder": self.encoder}
 
+    @property
+    def places_added(self) -> int:
+        """Places that the model puts before each text."""
+        return int(self.front)
+
     @model_validator(mode="after")
     def parts_fit(self) -> "Tagger":
         if isinstance(self.encoder, RecurrentEncoder) and self.encoder.summary != "last":
             raise ValueError("encoder.summary is for a decoder, and a tagger has none: leave it out")
+        if self.front and self.letters:
+            raise ValueError(
+                "front = true puts a symbol before a sentence, and with letters it is read in words: drop one"
+            )
         return self
 
 
@@ -891,7 +902,7 @@ class Run(Table):
                 raise ValueError(
                     f"model.{name}.max_positions ({places}) must be at least data.window ({self.data.window})"
                 )
-            added = self.model.places_added if isinstance(self.model, Classifier | Masked) else 0
+            added = 0 if isinstance(self.model, Seq2Seq | LanguageModel) else self.model.places_added
             if not self.data.window and places is not None and places <= self.data.max_length + added:
                 front = ", and what is put before it" if added else ""
                 raise ValueError(

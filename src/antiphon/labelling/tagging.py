@@ -99,7 +99,8 @@ class Tagging:
         source = batch.source_BS[0].tolist()
         if self.model.letters is not None:  # which are read before: what looks is a word
             source = [number for number, place in zip(ids, places, strict=True) if place != START]
-        return Looked(tuple(source), (), (), looks)
+        front = [START] if self.model.front else []
+        return Looked((*front, *source), (), (), looks)
 
     def refuse_too_long(self, texts: Sequence[str], search: Search, places: Sequence[str]) -> None:
         """Before any of them is answered; `places` names each text, as file:line."""

@@ -49,7 +49,7 @@ class Classifier(nn.Module):
         if self.towers:
             source, mask = part_texts(source, mask)
         if self.front:
-            source, mask = F.pad(source, (1, 0), value=START), F.pad(mask, (1, 0), value=True)
+            source, mask = put_in_front(source, mask)
         with cached():
             memory = self.encoder(self.source(source), mask, None if looks is None else looks.encoder)
         read = self.pool(memory, None if looks is None else looks.cross)
@@ -57,6 +57,11 @@ class Classifier(nn.Module):
             one, other = read.chunk(2)
             read = torch.cat([one, other, (one - other).abs(), one * other], dim=-1)
         return self.between(read)
+
+
+def put_in_front(source_BS: Tensor, mask_BS: Tensor) -> tuple[Tensor, Tensor]:
+    """`<s>` before every text."""
+    return F.pad(source_BS, (1, 0), value=START), F.pad(mask_BS, (1, 0), value=True)
 
 
 def part_texts(source_BS: Tensor, mask_BS: Tensor) -> tuple[Tensor, Tensor]:
@@ -73,7 +78,8 @@ def part_texts(source_BS: Tensor, mask_BS: Tensor) -> tuple[Tensor, Tensor]:
 class Tagger(nn.Module):
     """P(y_1 ... y_n | s): encode the sentence, and predict a tag at the state of each word.
 
-    A word of several symbols is its first, or with `whole` their mean. With `letters` a word is one symbol with its
+    A word of several symbols is its first, or with `whole` their mean. With `front` a place is put before the sentence.
+    With `letters` a word is one symbol with its
     letters behind it, and the encoder reads words, each made of both. A `chain` knows which tag follows which.
     """
 
@@ -86,10 +92,11 @@ class Tagger(nn.Module):
         head: Words,
         chain: Chain | None,
         whole: bool,
+        front: bool,
     ) -> None:
         super().__init__()
         self.source, self.letters, self.encoder = source, letters, encoder
-        self.between, self.head, self.chain, self.whole = between, head, chain, whole
+        self.between, self.head, self.chain, self.whole, self.front = between, head, chain, whole, front
 
     def forward(self, batch: Batch, looks: Looks | None = None) -> Tensor:
         """What the head reads of every word, P x E."""
@@ -102,7 +109,10 @@ class Tagger(nn.Module):
                 words_PD = self.letters(self.source, batch.source_BS[:, :-1], first_BT, real_BT)
                 states_PM = packing.pack(self.encoder(packing.unpack(words_PD), mask_BW, look).states_BSM)
             else:
-                states_BTM = self.encoder(self.source(batch.source_BS), batch.mask_BS, look).states_BSM[:, :-1]
+                source, mask = (
+                    put_in_front(batch.source_BS, batch.mask_BS) if self.front else (batch.source_BS, batch.mask_BS)
+                )
+                states_BTM = self.encoder(self.source(source), mask, look).states_BSM[:, int(self.front) : -1]
                 states_PM = means(states_BTM, first_BT, real_BT) if self.whole else states_BTM[first_BT]
         return self.between(states_PM)
 

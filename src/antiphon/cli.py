@@ -265,7 +265,7 @@ def predict(
 ) -> None:
     """Answer every line of FILE or of standard input: line N of the output answers line N of the input.
 
-    A language model completes each line, and writes freely after an empty one.
+    A language model of texts completes each line, and writes freely after an empty one.
 
     Parameters
     ----------

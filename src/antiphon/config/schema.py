@@ -493,14 +493,19 @@ class Seq2Seq(Table):
 
 
 class LanguageModel(Table):
-    """1 -> m: predict a text word by word, from nothing but what stands before."""
+    """1 -> m: predict a text word by word, from nothing but what stands before; or a target from its source there."""
 
-    rows: ClassVar[Rows] = "texts"
     kind: Literal["language_model"] = "language_model"
+    reads: Literal["texts", "pairs"] = "texts"
+    """Plain texts; or pairs, a row each: source, `</s>`, target, of which only the target is learnt (a prompt)."""
     decoder: Writer = RecurrentWriter()
     """What writes the text; a Transformer without attention to a source."""
     tie: Literal["none", "output"] = "none"
     """Share the embedding with the output layer."""
+
+    @property
+    def rows(self) -> Rows:
+        return self.reads
 
     @property
     def halves(self) -> dict[str, Half]:
@@ -864,6 +869,23 @@ class Run(Table):
     def has_source(self) -> bool:
         return self.model.rows != "texts"
 
+    @property
+    def joins(self) -> bool:
+        """Whether source and target are one row."""
+        return isinstance(self.model, LanguageModel) and self.has_source
+
+    @model_validator(mode="before")
+    @classmethod
+    def one_vocabulary_by_default(cls, values: Any) -> Any:
+        """Where one half of a model reads source and target, both have one vocabulary unless the run says otherwise."""
+        model, data = (values.get("model"), values.get("data")) if isinstance(values, dict) else (None, None)
+        reads = model.get("reads") if isinstance(model, dict) else getattr(model, "reads", None)
+        if reads != "pairs":
+            return values
+        if isinstance(data, Data) and "joint" not in data.model_fields_set:
+            return values | {"data": data.model_copy(update={"joint": True})}
+        return values | {"data": {"joint": True} | data} if isinstance(data, dict) else values
+
     @model_validator(mode="before")
     @classmethod
     def labels_by_default(cls, values: Any) -> Any:
@@ -902,6 +924,11 @@ class Run(Table):
                 raise ValueError(
                     f"model.{name}.max_positions ({places}) must be at least data.window ({self.data.window})"
                 )
+            if self.joins and places is not None and places < 2 * self.data.max_length + 2:
+                raise ValueError(
+                    f"model.{name}.max_positions ({places}) must be above 1 + 2 x data.max_length "
+                    f"({self.data.max_length}), to seat the longest source, its end and the longest target in one row"
+                )
             added = 0 if isinstance(self.model, Seq2Seq | LanguageModel) else self.model.places_added
             if not self.data.window and places is not None and places <= self.data.max_length + added:
                 front = ", and what is put before it" if added else ""
@@ -915,8 +942,15 @@ class Run(Table):
     def texts_have_no_source(self) -> "Run":
         if self.model.rows != "texts":
             if self.data.window:
+                kind = 'model.kind = "language_model" or "masked"'
+                needed = 'model.reads = "texts"' if self.joins else kind
+                raise ValueError(f"data.window cuts a running text, which needs {needed}")
+            if self.joins and not self.data.joint:
+                raise ValueError('data.joint: model.reads = "pairs" has one vocabulary for both sides: leave it out')
+            if self.joins and self.data.target != Side():
                 raise ValueError(
-                    'data.window cuts a running text, which needs model.kind = "language_model" or "masked"'
+                    'data.target.tokenizer: model.reads = "pairs" has one vocabulary for both sides, and its tokeniser '
+                    "is data.source.tokenizer: leave this key out"
                 )
             return self
         idle = [f"data.{key}" for key in ("train_target", "valid_target", "test_target") if getattr(self.data, key)]
@@ -925,6 +959,7 @@ class Run(Table):
         idle += ["train.corruption"] if self.train.corruption != Corruption() else []
         if idle:
             instead = " (its tokeniser is data.target.tokenizer)" if idle[0] == "data.source.tokenizer" else ""
+            instead = ' (unless model.reads = "pairs")' if idle[0].endswith("_target") else instead
             raise ValueError(f"{idle[0]}: a language model has no source{instead}: leave this key out")
         if self.train.metric != "loss":
             raise ValueError(f'train.metric = "{self.train.metric}" judges answers, and a text has none: take "loss"')

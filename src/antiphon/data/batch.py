@@ -1,6 +1,6 @@
 """Batches: which pairs go together, and how they become padded tensors. Padding is made here and nowhere else.
 
-B batch · S source places · T target places · N pairs
+B batch · S source places · T target places · R places of a row that holds both · N pairs, rows of a batch
 """
 
 from collections.abc import Sequence
@@ -49,6 +49,12 @@ class Batch:
         read, written, real = (part[:, :-1] for part in (self.target_in_BT, self.target_out_BT, self.target_mask_BT))
         return Batch(self.source_BS, self.mask_BS, read, written, real, self.part)
 
+    def some(self, rows_N: Tensor) -> "Batch":
+        """These rows of it."""
+        source, mask = self.source_BS[rows_N], self.mask_BS[rows_N]
+        read, written, real = (part[rows_N] for part in (self.target_in_BT, self.target_out_BT, self.target_mask_BT))
+        return Batch(source, mask, read, written, real, self.part)
+
     def to(self, device: torch.device | str) -> "Batch":
         return Batch(
             self.source_BS.to(device),
@@ -94,6 +100,35 @@ def _end_and_pad(rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
     ids_BT[places_T < lengths_B[:, None]] = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])
     ids_BT[places_T == lengths_B[:, None]] = END
     return torch.from_numpy(ids_BT), torch.from_numpy(places_T <= lengths_B[:, None])
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Pairs, each as one row without a gap: `<s>` source `</s>` target."""
+
+    words_BR: Tensor
+    mask_BR: Tensor  # True where there is a real symbol
+    learnt_BR: Tensor  # True where the next symbol is one of the target, or its end: the target's real places, in order
+
+
+def join(batch: Batch) -> Joined:
+    """The end of the source parts it from the target, and stands where the target had its start."""
+    (rows, sources), targets = batch.source_BS.shape, batch.target_in_BT.shape[1]
+    before_B1, after_B1 = batch.mask_BS.sum(1, keepdim=True), batch.target_mask_BT.sum(1, keepdim=True)
+    device = batch.source_BS.device
+    words = torch.full((rows, sources + targets), PAD, device=device)
+    places_BT = before_B1 + torch.arange(targets, device=device)
+    words.scatter_(1, places_BT, batch.target_in_BT.masked_fill(~batch.target_mask_BT, PAD))
+    words[:, 0] = START
+    words[:, 1 : sources + 1] = torch.where(batch.mask_BS, batch.source_BS, words[:, 1 : sources + 1])
+    places_R = torch.arange(int((before_B1 + after_B1).max()), device=device)
+    mask_BR = places_R < before_B1 + after_B1
+    return Joined(words[:, : len(places_R)], mask_BR, mask_BR & (places_R >= before_B1))
+
+
+def joined_lengths(lengths_N2: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Symbols of both sides and the end between them, as those of a target without a source."""
+    return np.stack([np.zeros_like(lengths_N2[:, 0]), lengths_N2.sum(1, dtype=np.int32) + 1], axis=1)
 
 
 def load_batch(

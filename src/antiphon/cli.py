@@ -166,7 +166,7 @@ def train(run: Path | None = None, *, chosen: Chosen = _NOTHING, out: Path | Non
 
     folder = out if out is not None else default_out(run, chosen.recipe)
     train_run(resolved, folder, fresh, Console())
-    test = "test.tsv" if resolved.has_source else "test.txt"
+    test = "test.txt" if resolved.rows in ("texts", "running") else "test.tsv"
     for number, command in enumerate(("predict {} sentences.txt", f"evaluate {{}} {test}", "verify {}")):
         print(f"{'' if number else 'Next:':<5} antiphon {command.format(folder)}")
 

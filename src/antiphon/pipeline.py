@@ -15,7 +15,7 @@ from antiphon.config.schema import Run, Search
 from antiphon.data.batch import Batch, join, make_batch, make_sources, plan_in_order
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import Tokenizer
-from antiphon.data.vocab import START
+from antiphon.data.vocab import PAD, START
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.utility import utility
 from antiphon.models.model import Writer
@@ -75,6 +75,8 @@ class Pipeline(Reader):
     ) -> None:
         super().__init__(model, source, target, run, partners)
         self.writers, self.jury = (self, *partners), jury
+        # What a hole hides is written after a hole, which has the number of the unknown.
+        self.forbidden = (PAD, START) if run.data.denoise.target == "spans" else FORBIDDEN
 
     def answer(
         self,
@@ -193,10 +195,12 @@ class Pipeline(Reader):
             if search.sample:
                 drawing = Sampling(search.temperature, search.top_k, search.top_p, search.min_p)
                 seeds = [search.seed * 1_000_003 + one.number for one in asked]
-                return sample(stepper, state, limits, drawing, seeds, START, self.end, FORBIDDEN, n_best, guide.rules)
+                return sample(
+                    stepper, state, limits, drawing, seeds, START, self.end, self.forbidden, n_best, guide.rules
+                )
             gnmt = search.length_penalty == "gnmt"
             beam = Beam(search.beam, n_best, search.length_exponent, gnmt, search.groups, search.diversity)
-            return beam_search(stepper, state, limits, beam, START, self.end, FORBIDDEN, record, guide)
+            return beam_search(stepper, state, limits, beam, START, self.end, self.forbidden, record, guide)
 
     def _begin(self, asked: Sequence[Asked]) -> tuple[Stepper, State]:
         """What writes the answers, and its state before the first word."""

@@ -12,6 +12,7 @@ from antiphon.store import CHECKPOINTS, LOG, REPORT, WEIGHTS, read_tensors
 from antiphon.training.log import read_log
 from tests.laws.runner import (
     CLASSIFIER,
+    DENOISED,
     EVERYTHING,
     PROMPTED,
     RECURRENT,
@@ -135,8 +136,8 @@ def test_a_full_disk_loses_nothing(place, ends, story, file, reason, before):
 
 @pytest.mark.parametrize(
     ("sets", "write"),
-    [(CLASSIFIER, write_labels), (TAGGER, write_tags), (PROMPTED, write_pairs)],
-    ids=["labels", "tags", "prompts"],
+    [(CLASSIFIER, write_labels), (TAGGER, write_tags), (PROMPTED, write_pairs), (DENOISED, write_text)],
+    ids=["labels", "tags", "prompts", "holes"],
 )
 def test_other_shapes_go_on_too(tmp_path, sets, write):
     stories = {

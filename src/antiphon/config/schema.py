@@ -92,6 +92,28 @@ class Side(Table):
 Rows = Literal["pairs", "texts", "running", "labelled", "compared", "tagged"]
 
 
+class Denoise(Table):
+    """Plain text instead of pairs: an encoder-decoder reads a text with holes, anew in every epoch, and mends it."""
+
+    target: Literal["none", "whole", "spans"] = "none"
+    """Off; or learn the whole text (BART; Lewis et al., 2020), or what the holes hide (T5; Raffel et al., 2020)."""
+    rate: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.3
+    """The share of a text's symbols that are hidden."""
+    mean_length: Annotated[float, Field(ge=1.0)] = 3.0
+    """The symbols that a hole hides, on average; it is one symbol itself."""
+
+    @property
+    def on(self) -> bool:
+        return self.target != "none"
+
+    @model_validator(mode="after")
+    def says_what_is_learnt(self) -> "Denoise":
+        idle = sorted(self.model_fields_set - {"target"})
+        if not self.on and any(getattr(self, key) != Denoise.model_fields[key].default for key in idle):
+            raise ValueError(f'{idle[0]} means nothing while target is "none": set target = "whole" or "spans"')
+        return self
+
+
 class Data(Table):
     """The files: TSV (source TAB target, text TAB label), JSONL, two line-aligned; plain text for a language model."""
 
@@ -115,6 +137,7 @@ class Data(Table):
     """Training pairs with more symbols than this on either side are left out, and counted in the report."""
     window: Count = 0
     """The lines are one running text, learnt from in windows of so many symbols; 0: each is a text by itself."""
+    denoise: Denoise = Denoise()
     columns: list[Size] = []
     """The columns of text (or both texts) and label, or of word and tag, from 1. Absent: found by looking."""
     header: bool = False
@@ -863,7 +886,7 @@ class Run(Table):
     @property
     def rows(self) -> Rows:
         """What a line of a data file is."""
-        return "running" if self.data.window else self.model.rows
+        return "running" if self.data.window else "texts" if self.data.denoise.on else self.model.rows
 
     @property
     def has_source(self) -> bool:
@@ -877,10 +900,12 @@ class Run(Table):
     @model_validator(mode="before")
     @classmethod
     def one_vocabulary_by_default(cls, values: Any) -> Any:
-        """Where one half of a model reads source and target, both have one vocabulary unless the run says otherwise."""
+        """Where both sides are of one kind by nature, they have one vocabulary unless the run says otherwise."""
         model, data = (values.get("model"), values.get("data")) if isinstance(values, dict) else (None, None)
         reads = model.get("reads") if isinstance(model, dict) else getattr(model, "reads", None)
-        if reads != "pairs":
+        noise = data.get("denoise") if isinstance(data, dict) else getattr(data, "denoise", None)
+        denoised = noise.get("target", "none") if isinstance(noise, dict) else getattr(noise, "target", "none")
+        if reads != "pairs" and denoised == "none":
             return values
         if isinstance(data, Data) and "joint" not in data.model_fields_set:
             return values | {"data": data.model_copy(update={"joint": True})}
@@ -936,6 +961,30 @@ class Run(Table):
                     f"model.{name}.max_positions ({places}) must be above {'1 + ' * added}data.max_length "
                     f"({self.data.max_length}), to seat the longest training pair and its end{front}"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def holes_are_made_in_texts(self) -> "Run":
+        data, model = self.data, self.model
+        if not data.denoise.on:
+            return self
+        if not isinstance(model, Seq2Seq):
+            raise ValueError(f'data.denoise is of model.kind = "seq2seq", and this is a {model.kind}: leave it out')
+        idle = [f"data.{key}" for key in ("train_target", "valid_target", "test_target") if getattr(data, key)]
+        if idle:
+            raise ValueError(f"{idle[0]}: data.denoise makes pairs of plain texts: leave this key out")
+        if not data.joint:
+            raise ValueError("data.joint: data.denoise has one vocabulary for both sides: leave it out")
+        if data.target != Side():
+            raise ValueError(
+                "data.target.tokenizer: data.denoise has one vocabulary for both sides, and its tokeniser is "
+                "data.source.tokenizer: leave this key out"
+            )
+        if data.denoise.target == "spans" and self.train.teacher_forcing != TeacherForcing():
+            raise ValueError(
+                "train.teacher_forcing: a model's own words are never holes, which data.denoise.target "
+                '= "spans" learns: leave it out, or take "whole"'
+            )
         return self
 
     @model_validator(mode="after")

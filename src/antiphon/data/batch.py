@@ -12,6 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from antiphon.config.schema import Denoise
+from antiphon.data.denoise import dig_all
 from antiphon.data.store import PairStore
 from antiphon.data.unmerge import Unmerging, keys
 from antiphon.data.vocab import END, PAD, START
@@ -23,7 +25,7 @@ Part = Literal["whole", "first", "next"]  # a row by itself; or of longer texts,
 # What a draw is for: two draws with the same seed, epoch and index must not be the same number.
 ORDER, BATCHES, SOURCE, TARGET, DROPOUT = range(5)
 FORCING, OWN, HIDDEN, SWAP, REPLACE, REPLACEMENT, DROP, PHASE = range(5, 13)
-SPLIT, EXCHANGE, HOLES, FATE, STRANGE = range(13, 18)
+SPLIT, EXCHANGE, HOLES, FATE, STRANGE, SPANS = range(13, 19)
 WINDOW = 100  # batches whose pairs are sorted by length together: more pad less, fewer mix better
 
 
@@ -139,14 +141,17 @@ def load_batch(
     source: Unmerging | None = None,
     target: Unmerging | None = None,
     ended: bool = True,
+    denoise: Denoise | None = None,
 ) -> Batch:
-    """The batch of these pairs; with un-merging, as they are spelt in this epoch."""
+    """The batch of these pairs: with un-merging as they are spelt in this epoch, of texts with the holes of this epoch."""
     sources = [store.source(index) for index in indices.tolist()]
     targets = [store.target(index) for index in indices.tolist()]
     if source:
         sources = source.apply(sources, keys(seed, epoch, SOURCE, indices))
     if target:
         targets = target.apply(targets, keys(seed, epoch, TARGET, indices))
+    if denoise:
+        sources, targets = dig_all(targets, denoise, keys(seed, epoch, SPANS, indices))
     return make_batch(sources, targets, ended)
 
 

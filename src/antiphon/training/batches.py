@@ -49,13 +49,15 @@ def batches_from(run: Run, prepared: Prepared, progress: Progress) -> Iterator[t
 
 
 class PairBatches:
-    """Pairs of similar length, spelt anew in every epoch where subwords are dropped."""
+    """Pairs of similar length, spelt anew in every epoch where subwords are dropped; or texts, with new holes."""
 
     def __init__(self, run: Run, prepared: Prepared) -> None:
         self.run, self.store = run, prepared.train
         self.lengths_N2 = joined_lengths(self.store.lengths) if run.joins else self.store.lengths
         longest = run.data.max_length
-        self.source = _unmerging(prepared.source, run.data.source.tokenizer, longest) if run.has_source else None
+        self.denoise = run.data.denoise if run.data.denoise.on else None
+        own = run.has_source and self.denoise is None  # a source that is no copy of its target
+        self.source = _unmerging(prepared.source, run.data.source.tokenizer, longest) if own else None
         self.target = _unmerging(prepared.target, run.data.target_tokenizer, longest)
 
     def plan(self, epoch: int) -> list[Indices]:
@@ -63,7 +65,7 @@ class PairBatches:
 
     def load(self, planned: Indices, epoch: int) -> Batch:
         ended = not has_labels(self.run.rows)
-        return load_batch(self.store, planned, self.run.seed, epoch, self.source, self.target, ended)
+        return load_batch(self.store, planned, self.run.seed, epoch, self.source, self.target, ended, self.denoise)
 
     def size(self, planned: Indices) -> int:
         return len(planned) * int(self.lengths_N2[planned].max())

@@ -66,7 +66,9 @@ def test_what_a_hole_hides_is_said_after_a_hole(spans):
 def test_plain_text_is_judged_with_holes_that_never_change(whole, capsys):
     found = []
     for _ in range(2):
-        run_evaluate(str(whole / "run"), str(whole / "test.txt"), None, [], False, None, False, PLAIN, None, as_json=True)
+        run_evaluate(
+            str(whole / "run"), str(whole / "test.txt"), None, [], False, None, False, PLAIN, None, as_json=True
+        )
         found.append(json.loads(capsys.readouterr().out)["scores"])
     assert found[0] == found[1]
     names = {score["name"]: score["value"] for score in found[0]}
@@ -92,7 +94,10 @@ def test_pairs_of_ones_own_are_judged_in_python(whole):
             'data.denoise: mean_length means nothing while target is "none": set target = "whole" or "spans"',
         ),
         (["data.train_target=x"], "data.train_target: data.denoise makes pairs of plain texts: leave this key out"),
-        (["data.joint=false", "model.tie=none"], "data.joint: data.denoise has one vocabulary for both sides: leave it out"),
+        (
+            ["data.joint=false", "model.tie=none"],
+            "data.joint: data.denoise has one vocabulary for both sides: leave it out",
+        ),
         (
             ["data.target.tokenizer={kind=bytes}"],
             "data.target.tokenizer: data.denoise has one vocabulary for both sides, and its tokeniser is "
@@ -100,7 +105,7 @@ def test_pairs_of_ones_own_are_judged_in_python(whole):
         ),
         (
             ["train.teacher_forcing.p=0.5"],
-            "train.teacher_forcing: a model's own words are never holes, which data.denoise.target = \"spans\" learns: "
+            'train.teacher_forcing: a model\'s own words are never holes, which data.denoise.target = "spans" learns: '
             'leave it out, or take "whole"',
         ),
         (["data.denoise.rate=1.0"], "data.denoise.rate: 1.0 is not allowed: above 0, below 1"),

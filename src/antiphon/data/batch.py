@@ -143,7 +143,7 @@ def load_batch(
     ended: bool = True,
     denoise: Denoise | None = None,
 ) -> Batch:
-    """The batch of these pairs: with un-merging as they are spelt in this epoch, of texts with the holes of this epoch."""
+    """The batch of these pairs: with un-merging as they are spelt in this epoch, of texts with its holes."""
     sources = [store.source(index) for index in indices.tolist()]
     targets = [store.target(index) for index in indices.tolist()]
     if source:

@@ -1,7 +1,7 @@
 """Models that write: n -> m and 1 -> m.
 
 B batch · N rows = batch x beam · S, T source and target places · P real target places
-R places of a row that holds both · V words · D width of a word · E output
+R places of a row that holds both · V words · D width of a word · M, E what the encoder, the decoder leaves
 """
 
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from torch.nn.utils.parametrize import cached
 
 from antiphon.attend.looks import Looks, aligning
 from antiphon.attend.memory import Memory
+from antiphon.attend.pool import mean, mean_place
 from antiphon.data.batch import Batch, join
 from antiphon.data.vocab import START
 from antiphon.encode.tokens import Tokens
@@ -41,6 +42,11 @@ class Seq2Seq(nn.Module):
             state = self.start(batch.source_BS, batch.mask_BS, looks)
             out_BTE, _ = self.decoder(self.target(batch.target_in_BT), state, batch.target_mask_BT, looks)
         return Packing.of(batch.target_mask_BT).pack(out_BTE)
+
+    def vectors(self, batch: Batch) -> Tensor:
+        """The mean of what the encoder leaves at the places of each source, B x M."""
+        with cached():
+            return mean_place(self.encoder(self.source(batch.source_BS), batch.mask_BS), None)
 
     def start(self, source_BS: Tensor, mask_BS: Tensor, looks: Looks | None = None) -> Any:
         """Read the source; the state before the first word."""
@@ -75,10 +81,23 @@ class LanguageModel(nn.Module):
         if not self.pairs:
             return self.go_on(batch, (), looks)[0]
         joined = join(batch)
-        with cached():
-            words_BRD = self.target(joined.words_BR)
-            out_BRE, _ = self.decoder(words_BRD, self.begin(len(words_BRD)), joined.mask_BR, looks)
+        out_BRE = self._read(joined.words_BR, joined.mask_BR, looks)
         return Packing.of(joined.learnt_BR).pack(out_BRE)
+
+    def vectors(self, batch: Batch) -> Tensor:
+        """The mean of the decoder's states at the places of each text, its start and a source's end included, B x E."""
+        words_BR, mask_BR = batch.target_in_BT, batch.target_mask_BT
+        if self.pairs:
+            joined = join(batch)
+            words_BR, mask_BR = joined.words_BR, joined.mask_BR
+        return mean(self._read(words_BR, mask_BR), mask_BR)
+
+    def _read(self, words_BR: Tensor, mask_BR: Tensor, looks: Looks | None = None) -> Tensor:
+        """What the decoder hands its head at every place, B x R x E."""
+        with cached():
+            words_BRD = self.target(words_BR)
+            out_BRE, _ = self.decoder(words_BRD, self.begin(len(words_BRD)), mask_BR, looks)
+        return out_BRE
 
     def go_on(self, batch: Batch, last: tuple[CellState, ...], looks: Looks | None = None) -> tuple[Tensor, Any]:
         """The same from where a text before was left, and the state in which this one is left."""

@@ -50,7 +50,9 @@ class Holed:
             if HOLE in run:
                 text += self._before + WRITTEN
                 continue
-            spaces = [" " if self._spelt[one][edge:].startswith(b" ") else "" for one, edge in ((run[0], 0), (run[-1], -1))]
+            spaces = [
+                " " if self._spelt[one][edge:].startswith(b" ") else "" for one, edge in ((run[0], 0), (run[-1], -1))
+            ]
             text += spaces[0] + self.inner.decode(run) + spaces[1]
         return normalise(text)
 

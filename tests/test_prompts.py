@@ -228,3 +228,21 @@ def test_noise_reaches_the_source_of_a_row():
         noise = schema.Train(corruption=schema.Corruption(drop=drop), label_smoothing=0.0)
         lost.append(int(Learner(model, noise, 1)._disturb(batch, 1.0, Draws(1, 0, 0)).mask_BS.sum()))
     assert lost[1] < lost[0] == int(batch.mask_BS.sum())
+
+
+def test_a_model_of_texts_is_trained_further_by_prompts(tmp_path):
+    """GPT: first to write, then to answer, with the same words and weights."""
+    (tmp_path / "text.txt").write_text("one two three\nsix eins zwei\n" * 20, encoding="utf-8")
+    decoder = "model.decoder={kind=transformer,width=16,layers=1,heads=2,feedforward=32,dropout=0.0}"
+    short = ("train.max_steps=1", "train.self_check=false", "train.learning_rate=1e-9", "train.warmup=0")
+    texts = ("model.kind=language_model", "data.target.tokenizer={kind=words}", decoder, *short)
+    train(load_run(None, None, {"data": {"train": [str(tmp_path / "text.txt")]}}, list(texts)), tmp_path / "writer")
+    pairs = write_pairs(tmp_path / "pairs.tsv")
+    sets = ("model.kind=language_model", "model.reads=pairs", f"train.start.decoder={tmp_path / 'writer'}", *short)
+    train(load_run(None, None, {"data": {"train": [str(pairs)]}}, list(sets)), tmp_path / "run")
+    writer, answering = antiphon.load(tmp_path / "writer"), antiphon.load(tmp_path / "run")
+    assert answering.pipeline.target.to_bytes() == writer.pipeline.target.to_bytes()
+    theirs = dict(writer.pipeline.model.named_parameters())
+    for key, value in answering.pipeline.model.named_parameters():
+        torch.testing.assert_close(value, theirs[key], atol=1e-6, rtol=1e-4)
+    assert not answering.pipeline.completes

@@ -36,7 +36,7 @@ HARMLESS = ("cp ", "echo ", "mkdir ")
 
 ADDRESSES = {join(address, key) for address, table in all_tables() for key in table.model_fields}
 ROOMS = {path.stem for path in PACKAGE.iterdir() if not path.name.startswith("_")}
-RECIPE = re.compile(r"(transformer-|rnn|demo-|gpt-|bert-|luong|sutskever)[\w-]*")
+RECIPE = re.compile(r"(transformer-|rnn|demo-|gpt-|bert-|bart-|luong|sutskever)[\w-]*")
 
 
 @dataclass(frozen=True)

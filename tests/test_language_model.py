@@ -169,7 +169,8 @@ def refusal(sets, text="one two\n", place=None):
         (
             "one\teins\ntwo\tzwei\n",
             "data.train: {0} has several columns: 2 of 2 lines hold a TAB. "
-            "A language model reads plain text; take one column of it: cut -f2 {0}",
+            "Plain text is read here; take one column of it: cut -f2 {0}. "
+            'A language model learns pairs with model.reads = "pairs".',
         ),
     ],
 )
@@ -187,7 +188,10 @@ def test_a_file_that_is_no_text_is_refused(text, message, tmp_path):
         ),
         (["data.joint=true"], "data.joint: a language model has no source: leave this key out"),
         (["train.corruption.drop=0.1"], "train.corruption: a language model has no source: leave this key out"),
-        (["data.train_target=x"], "data.train_target: a language model has no source: leave this key out"),
+        (
+            ["data.train_target=x"],
+            'data.train_target: a language model has no source (unless model.reads = "pairs"): leave this key out',
+        ),
         (["train.metric=bleu"], 'train.metric = "bleu" judges answers, and a text has none: take "loss"'),
         (
             ["data.window=8", "data.target.tokenizer={kind=subwords,size=300,dropout=0.1}"],

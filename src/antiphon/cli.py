@@ -166,7 +166,7 @@ def train(run: Path | None = None, *, chosen: Chosen = _NOTHING, out: Path | Non
 
     folder = out if out is not None else default_out(run, chosen.recipe)
     train_run(resolved, folder, fresh, Console())
-    test = "test.tsv" if resolved.has_source else "test.txt"
+    test = "test.txt" if resolved.rows in ("texts", "running") else "test.tsv"
     for number, command in enumerate(("predict {} sentences.txt", f"evaluate {{}} {test}", "verify {}")):
         print(f"{'' if number else 'Next:':<5} antiphon {command.format(folder)}")
 
@@ -261,11 +261,12 @@ def predict(
     scores: Flag = False,
     confidence: Flag = False,
     min_confidence: float | None = None,
+    embed: Flag = False,
     json: Flag = False,
 ) -> None:
     """Answer every line of FILE or of standard input: line N of the output answers line N of the input.
 
-    A language model completes each line, and writes freely after an empty one.
+    A language model of texts completes each line, and writes freely after an empty one.
 
     Parameters
     ----------
@@ -290,12 +291,25 @@ def predict(
     min_confidence
         Give an empty line where the confidence is less than this, from 0 to 1, or where the answer repeats itself,
         gives the source back or leaves things out; --json has the reason.
+    embed
+        Give a vector for each line instead of an answer: numbers between spaces, of an empty line zeros. It is the mean
+        of what the encoder leaves at the places of the text, or a language model's decoder; of a classifier, what its
+        pool gives.
     json
-        One JSON object a line: all answers with scores, symbols and what was never seen in training.
+        One JSON object a line: all answers with scores, symbols and what was never seen in training; with --embed text
+        and vector.
     """
-    from antiphon.commands.predict import Folders, Wanted, run_predict
+    from antiphon.commands.predict import Folders, Wanted, run_embed, run_predict
 
     folders = Folders(model, tuple(partners or ()), reverse, model_of_answers, int8)
+    if embed:
+        beside: dict[str, object] = {"with": partners, "reverse": reverse, "model_of_answers": model_of_answers}
+        beside |= {"scores": scores, "confidence": confidence, "min_confidence": min_confidence}
+        asked = {
+            name: value for name, value in (beside | vars(searched)).items() if value is not None and value is not False
+        }
+        run_embed(folders, file, [f"--{name.replace('_', '-')}" for name in asked], json)
+        return
     run_predict(folders, file, searched.changes(), Wanted(scores, confidence, min_confidence, json))
 
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.nn.utils.parametrize import cached
 
 from antiphon.attend.looks import Looks
 from antiphon.config.schema import Run, Search
-from antiphon.data.batch import Batch, Indices, make_batch, make_sources, plan_in_order
+from antiphon.data.batch import Batch, join, make_batch, make_sources, plan_in_order
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import Tokenizer
-from antiphon.data.vocab import START
+from antiphon.data.vocab import PAD, START
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.utility import utility
 from antiphon.models.model import Writer
@@ -54,7 +53,7 @@ class Looked:
     """Where a model looked while it wrote one answer."""
 
     source: tuple[int, ...]  # symbols, and the end; of a language model nothing
-    target: tuple[int, ...]  # the answer's symbols, after those of a prompt, and its end where it has one
+    target: tuple[int, ...]  # the answer's symbols, after those of a prompt or source, and its end where it has one
     read: tuple[int, ...]  # what the decoder read for each of these: the start, then the symbol before
     looks: Looks  # of a batch of one
 
@@ -76,6 +75,8 @@ class Pipeline(Reader):
     ) -> None:
         super().__init__(model, source, target, run, partners)
         self.writers, self.jury = (self, *partners), jury
+        # What a hole hides is written after a hole, which has the number of the unknown.
+        self.forbidden = (PAD, START) if run.data.denoise.target == "spans" else FORBIDDEN
 
     def answer(
         self,
@@ -96,10 +97,7 @@ class Pipeline(Reader):
         asked = self.ask(texts, search, places, first)
         answers: list[list[Answer]] = [[EMPTY] for _ in texts]
         done = len(texts) - len(asked)
-        lengths = np.array([[len(one.symbols), 0] for one in asked], dtype=np.int32).reshape(-1, 2)
-        planned = plan_in_order(lengths, batch_tokens)
-        for indices in _equally_long(planned, lengths[:, 0]) if self.completes else planned:
-            batch = [asked[i] for i in indices]
+        for batch in self.batches(asked, batch_tokens):
             found = [
                 [self._answer(each, one) for each in hypotheses]
                 for one, hypotheses in zip(batch, self.write(batch, search), strict=True)
@@ -110,6 +108,14 @@ class Pipeline(Reader):
             if tell:
                 tell(done)
         return answers
+
+    def batches(self, asked: Sequence[Asked], batch_tokens: int = _BATCH_TOKENS) -> Iterator[list[Asked]]:
+        """Texts of similar length together; prompts are read all at once, so of these only equally long ones."""
+        lengths_N2 = np.array([[len(one.symbols), 0] for one in asked], dtype=np.int32).reshape(-1, 2)
+        for indices in plan_in_order(lengths_N2, batch_tokens):
+            longer = np.diff(lengths_N2[indices, 0]) * self.prompted
+            for alike in np.split(indices, np.flatnonzero(longer) + 1):
+                yield [asked[i] for i in alike]
 
     def _choose(self, asked: Sequence[Asked], found: list[list[Answer]], search: Search) -> list[list[Answer]]:
         """Of what was found for each text the answers that are given, where something else than the search decides."""
@@ -145,13 +151,12 @@ class Pipeline(Reader):
         self.refuse_too_long_symbols(encoded, search, places)
         for partner in self.writers[1:]:
             partner.refuse_too_long(texts, search, places)
-        wishes = Wishes(search, self.target, self.end)
-        most = min(search.max_length, self._seats or search.max_length)
-        return [
-            Asked(text, symbols, first + n, wishes.of(text, place, self.limit(len(symbols), search), most), wishes)
-            for n, (text, symbols, place) in enumerate(zip(texts, encoded, places, strict=True))
-            if symbols or self.completes
-        ]
+        wishes, asked = Wishes(search, self.target, self.end), []
+        for n, (text, symbols, place) in enumerate(zip(texts, encoded, places, strict=True)):
+            if symbols or self.completes:
+                usual, most = self.limit(len(symbols), search), self._seated(len(symbols), search.max_length)
+                asked.append(Asked(text, symbols, first + n, wishes.of(text, place, usual, most), wishes))
+        return asked
 
     def look(self, text: str, answer: Answer) -> Looked:
         """The attention behind an answer, from one pass over it; so it works after any search."""
@@ -159,8 +164,11 @@ class Pipeline(Reader):
         self.model.eval()
         with torch.inference_mode():
             self.model(batch, looks)
-        source = batch.source_BS[0].tolist() if self.run.has_source else []
+        source = batch.source_BS[0].tolist() if not self.prompted else []
         written, read = batch.target_out_BT[0].tolist(), batch.target_in_BT[0].tolist()
+        if self.run.joins:
+            read = join(batch).words_BR[0].tolist()
+            written = [*read[1:], written[-1]]
         return Looked(tuple(source), tuple(written), tuple(read), looks)
 
     def written(self, text: str, answer: Answer) -> Batch:
@@ -187,10 +195,12 @@ class Pipeline(Reader):
             if search.sample:
                 drawing = Sampling(search.temperature, search.top_k, search.top_p, search.min_p)
                 seeds = [search.seed * 1_000_003 + one.number for one in asked]
-                return sample(stepper, state, limits, drawing, seeds, START, self.end, FORBIDDEN, n_best, guide.rules)
+                return sample(
+                    stepper, state, limits, drawing, seeds, START, self.end, self.forbidden, n_best, guide.rules
+                )
             gnmt = search.length_penalty == "gnmt"
             beam = Beam(search.beam, n_best, search.length_exponent, gnmt, search.groups, search.diversity)
-            return beam_search(stepper, state, limits, beam, START, self.end, FORBIDDEN, record, guide)
+            return beam_search(stepper, state, limits, beam, START, self.end, self.forbidden, record, guide)
 
     def _begin(self, asked: Sequence[Asked]) -> tuple[Stepper, State]:
         """What writes the answers, and its state before the first word."""
@@ -198,7 +208,7 @@ class Pipeline(Reader):
         for writer in self.writers:
             sources = [one.symbols if writer is self else writer.encode(one.text) for one in asked]
             model = writer.model.eval()
-            if isinstance(model, LanguageModel):
+            if isinstance(model, LanguageModel) and not model.pairs:
                 prompts_BT = torch.tensor([[writer.start, *symbols] for symbols in sources])
                 states.append(model.after(prompts_BT[:, :-1], prompts_BT[:, -1]))
             else:
@@ -211,13 +221,12 @@ class Pipeline(Reader):
         limit = search.max_length
         if search.max_ratio:
             limit = min(limit, int(search.max_ratio * source_length) + 10)
-        places = self._seats
-        return limit if places is None else min(limit, places - (source_length if self.completes else 0))
+        return self._seated(source_length, limit)
 
-    @property
-    def _seats(self) -> int | None:
-        """The places that all decoders can tell apart; None where they have no end."""
-        return min(filter(None, (writer.places("decoder") for writer in self.writers)), default=None)
+    def _seated(self, source_length: int, limit: int) -> int:
+        """The limit, or as many words as all decoders can tell apart after what they have read."""
+        places = min(filter(None, (writer.places("decoder") for writer in self.writers)), default=None)
+        return limit if places is None else min(limit, places - self.taken(source_length))
 
     def _answer(self, found: Hypothesis, asked: Asked) -> Answer:
         return Answer(
@@ -235,9 +244,3 @@ class Pipeline(Reader):
 
 def _texts(answers: Sequence[Answer]) -> list[str]:
     return [answer.text for answer in answers]
-
-
-def _equally_long(planned: list[Indices], lengths_N: NDArray[np.int32]) -> Iterator[Indices]:
-    """Prompts are read all at once, so only equally long ones share a batch."""
-    for indices in planned:
-        yield from np.split(indices, np.flatnonzero(np.diff(lengths_N[indices])) + 1)

@@ -1,6 +1,6 @@
 """A model with its tokenisers, and how likely it finds texts that are given.
 
-P real target places, C of them at a time · E output · V words
+N pairs · P real target places, C of them at a time · E output · V words
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,13 +32,14 @@ class Reader:
         self, model: Writer, source: Tokenizer, target: Tokenizer, run: Run, partners: Sequence["Reader"] = ()
     ) -> None:
         self.model, self.source, self.target, self.run, self.partners = model, source, target, run, partners
-        self.completes = isinstance(model, LanguageModel)  # then a text is a prompt, and its answer goes on from it
+        self.prompted = isinstance(model, LanguageModel)  # a text is read by the decoder, before what it writes
+        self.completes = self.prompted and not run.has_source  # then its answer is the text itself, gone on with
         self.start, self.end = (BREAK, _NEVER) if run.rows == "running" else (START, END)
 
     def refuse_strangers(self, name: str, partners: Sequence[str]) -> None:
         """Models that write together need the same words; `name` and `partners` are where they come from."""
         for partner, reader in zip(partners, self.partners, strict=True):
-            if reader.completes != self.completes:
+            if (reader.prompted, reader.completes) != (self.prompted, self.completes):
                 raise AntiphonError(f"{partner}: not of the same kind as {name}, so they cannot write together.")
             if reader.target.to_bytes() != self.target.to_bytes():
                 raise AntiphonError(
@@ -120,28 +121,34 @@ class Reader:
             return self.run.data.window  # it knows no farther places, whatever their kind
         return seats(choice)
 
+    def taken(self, symbols: int) -> int:
+        """Places of the decoder that a text of so many symbols takes before the answer, the start not counted."""
+        return (symbols if self.completes else symbols + 1) if self.prompted else 0
+
     def refuse_too_long(self, texts: Sequence[str], search: Search, places: Sequence[str]) -> None:
         """Before any of them is answered; `places` names each text, as file:line."""
         self.refuse_too_long_symbols([self.encode(text) for text in texts], search, places)
 
     def refuse_too_long_symbols(self, encoded: Sequence[Sequence[int]], search: Search, places: Sequence[str]) -> None:
-        longest = min(search.max_source, (self.places(next(iter(self.run.model.halves))) or search.max_source + 1) - 1)
+        seated = self.places(next(iter(self.run.model.halves)))
+        longest = search.max_source if seated is None else min(search.max_source, seated - max(1, self.taken(1)))
         for place, symbols in zip(places, encoded, strict=True):
             if len(symbols) > longest:
                 raise AntiphonError(
                     f"{place}: {len(symbols):,} symbols, and this model reads at most {longest:,}. "
-                    + ("Give it less" if self.completes else "Split the text")
+                    + ("Give it less" if self.prompted else "Split the text")
                     + (", or raise search.max_source where memory allows." if longest == search.max_source else ".")
                 )
 
     def _refuse_too_long_targets(self, store: PairStore) -> None:
-        seated, number = self.places("decoder"), int(store.lengths[:, 1].argmax())
-        length = int(store.lengths[number, 1])
-        if seated is not None and length >= seated:
-            target = "" if self.completes else "its target has "
+        seated, joins = self.places("decoder"), self.prompted and not self.completes
+        lengths_N = store.lengths.sum(1) if joins else store.lengths[:, 1]
+        number = int(lengths_N.argmax())
+        if seated is not None and lengths_N[number] >= seated - joins:
+            whose = "" if self.completes else "its source and target have " if joins else "its target has "
             raise AntiphonError(
-                f"{NOUNS[self.run.rows]} {number + 1}: {target}{length:,} symbols, "
-                f"and this model writes at most {seated - 1:,}. "
+                f"{NOUNS[self.run.rows]} {number + 1}: {whose}{lengths_N[number]:,} symbols, "
+                f"and this model {'reads' if joins else 'writes'} at most {seated - joins - 1:,}. "
                 "Leave it out, or shorten it."
             )
 

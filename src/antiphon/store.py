@@ -18,6 +18,7 @@ from antiphon.build.model import build_model
 from antiphon.config import schema
 from antiphon.config.schema import Run
 from antiphon.config.toml import dump_run, read_resolved
+from antiphon.data.holes import opened
 from antiphon.data.tokenize import Choice, Tokenizer, load_tokenizer, save_tokenizer
 from antiphon.errors import AntiphonError
 from antiphon.files import PARTIAL, make_folder, write_text, write_whole
@@ -61,7 +62,7 @@ def load_folder(folder: Path) -> Loaded:
             )
     model = _fitting_model(run, source, target, tensors, folder / WEIGHTS)
     fill(model, tensors)
-    return Loaded(run, model.eval(), source, target, _read_report(folder / REPORT))
+    return Loaded(run, model.eval(), opened(source, run.data), opened(target, run.data), _read_report(folder / REPORT))
 
 
 def load_settings(folder: Path) -> Run:

@@ -25,6 +25,7 @@ from antiphon.show.attention import Attention, read_attention
 from antiphon.show.chains import Gradients
 from antiphon.show.recurrence import read_chains
 from antiphon.show.tree import BeamTree, read_tree
+from antiphon.vectors import Vectors, embed
 
 
 class Model:
@@ -137,6 +138,10 @@ class Model:
         """log P(target | source) of each pair, or log P(text) of each text: how likely the model finds them."""
         whole = [("", pair) if isinstance(pair, str) else pair for pair in pairs]
         return self.pipeline.score(whole)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """A vector for each text, N x M: of a classifier what its pool gives, else the mean over the text's places."""
+        return embed(self.pipeline, texts)
 
     def likelihood(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
         """Perplexity and bits per character of the targets, the true words before each being given."""

@@ -172,3 +172,4 @@ COVERING = covering(lambda draw: (an_encoder(draw), a_decoder(draw), draw.choice
 WRITERS = tables_of(schema.LanguageModel.model_fields["decoder"])
 WRITING_TIES = choices_of(schema.LanguageModel.model_fields["tie"])
 WRITING = covering(lambda draw: (drawn(draw.choice(WRITERS), draw), draw.choice(WRITING_TIES)), writing)
+PROMPTED = [choice.model_copy(update={"reads": "pairs"}) for choice in WRITING[::2]]

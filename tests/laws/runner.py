@@ -36,6 +36,21 @@ RUNNING = (
 )  # fmt: skip
 RUNNING_RECURRENT = (*RUNNING, "model.decoder={kind=recurrent,width=7,embedding=5,layers=2,dropout=0.2}")
 RUNNING_TRANSFORMER = (*RUNNING, "model.decoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9}")
+# Source and target in one row: every kind of noise, and words of the model's own after sources of any length.
+PROMPTED = (
+    *COMMON, "model.kind=language_model", "model.reads=pairs", "train.accumulate=2", "train.ema=0.9", "train.r_drop=1.0",
+    "data.source.tokenizer={kind=subwords,size=300,dropout=0.2}", "train.word_dropout=0.1",
+    "train.teacher_forcing={p=0.3,schedule=linear,half=8,own=sampled}", "train.corruption={swap=0.1,replace=0.1,drop=0.1}",
+    "model.decoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,layer_drop=0.4}",
+)  # fmt: skip
+# Holes that are dug anew in every epoch, in texts that are spelt anew; validated on others that never change.
+DENOISED = (
+    *COMMON, "data.denoise={target=whole,rate=0.3,mean_length=2.0}", "model.tie=all", "train.accumulate=2",
+    "data.source.tokenizer={kind=subwords,size=300,dropout=0.2}", "train.metric=bleu",
+    "train.teacher_forcing={p=0.3,schedule=linear,half=8,own=sampled}", "train.corruption={swap=0.1,replace=0.1,drop=0.1}",
+    "model.encoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2}",
+    "model.decoder={kind=recurrent,width=8,embedding=8,dropout=0.2,attention={kind=additive,width=5}}",
+)  # fmt: skip
 # Labels, some of them weightier; and tags of words that are known by their letters too.
 CLASSIFIER = (
     *COMMON, "model.kind=classifier", "data.source.tokenizer={kind=words}", "model.pool=attention", "model.queries=2",

@@ -26,15 +26,19 @@ from antiphon.store import (
     weights_of,
     write_tensors,
 )
-from tests.laws.combinations import COVERING, WRITING, name
+from tests.laws.combinations import COVERING, PROMPTED, WRITING, name
 
 TEXTS = ["b a c", "d", "e f g a b c", "a"]
 
 
 def a_run(model: schema.Model, tokenizer: Choice | None = None) -> schema.Run:
     side = schema.Side(tokenizer=tokenizer or schema.Words())
-    source = side if isinstance(model, schema.Seq2Seq) else schema.Side()
-    data = schema.Data(train=["pairs.tsv"], source=source, target=side, joint=model.tie == "all", max_length=18)
+    if model.rows == "texts":
+        data = schema.Data(train=["texts.txt"], target=side, max_length=18)
+    elif isinstance(model, schema.LanguageModel):
+        data = schema.Data(train=["pairs.tsv"], source=side, joint=True, max_length=8)
+    else:
+        data = schema.Data(train=["pairs.tsv"], source=side, target=side, joint=model.tie == "all", max_length=18)
     return schema.Run(data=data, model=model, search=schema.Search(beam=3, max_length=8))
 
 
@@ -53,13 +57,13 @@ def answers(pipeline: Pipeline) -> list[list]:
     return pipeline.answer(TEXTS)
 
 
-@pytest.mark.parametrize("choice", [*COVERING[::3], *WRITING[::3]], ids=name)
+@pytest.mark.parametrize("choice", [*COVERING[::3], *WRITING[::3], *PROMPTED[::3]], ids=name)
 def test_what_is_loaded_is_what_was_saved(choice, tmp_path):
     save_load_same(choice, tmp_path)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choice", [*COVERING, *WRITING], ids=name)
+@pytest.mark.parametrize("choice", [*COVERING, *WRITING, *PROMPTED], ids=name)
 def test_what_is_loaded_is_what_was_saved_for_every_pair_of_choices(choice, tmp_path):
     save_load_same(choice, tmp_path)
 

@@ -11,17 +11,18 @@ import torch
 from antiphon.attend.looks import Looks
 from antiphon.build.model import build_model
 from antiphon.config import schema
-from antiphon.data.batch import Batch, make_batch
+from antiphon.data.batch import Batch, join, make_batch
 from antiphon.data.vocab import END, PAD, START
 from antiphon.encode.transformer import Transformer as EncoderStack
 from antiphon.models.model import Model
 from antiphon.models.writing import LanguageModel
 from antiphon.predict.transformer import Transformer as DecoderStack
 from antiphon.search.beam import Beam, beam_search
-from tests.laws.combinations import COVERING, DECODERS, ENCODERS, VOCABULARY, WRITING, every_half, name
+from tests.laws.combinations import COVERING, DECODERS, ENCODERS, PROMPTED, VOCABULARY, WRITING, every_half, name
 
 SOURCES = [[4, 5, 6, 7, 8], [9, 4], [10, 7, 5]]
 TARGETS = [[5, 6, 4], [7], [8, 9, 10, 4]]
+ALIKE = [[4, 5, 6], [9, 4, 8], [10, 7, 5]]
 CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 
 
@@ -35,6 +36,11 @@ def log_probs(model: Model, batch: Batch) -> list[torch.Tensor]:
     with torch.no_grad():
         out_PV = model.head(model(batch)).log_softmax(dim=-1)
     return list(out_PV.split(batch.target_mask_BT.sum(1).tolist()))
+
+
+def sources(model: Model) -> list[list[int]]:
+    """What a search starts from: a source that is read as a prompt goes with equally long ones only."""
+    return ALIKE if isinstance(model, LanguageModel) and model.pairs else SOURCES
 
 
 def padding_is_never_read(model: Model) -> None:
@@ -55,7 +61,7 @@ def batches_change_nothing(model: Model) -> None:
 
 
 def step_is_all_at_once(model: Model) -> None:
-    batch = make_batch(SOURCES, TARGETS)
+    batch = make_batch(sources(model), TARGETS)
     with torch.no_grad():
         state, steps = model.start(batch.source_BS, batch.mask_BS), []
         for words_N in batch.target_in_BT.unbind(1):
@@ -77,14 +83,14 @@ def nothing_is_seen_ahead(model: Model) -> None:
 
 def rows_can_be_selected(model: Model) -> None:
     """Two hypotheses a sentence; then the second of them for the last two sentences, the first sentence gone."""
-    batch = make_batch(SOURCES, TARGETS)
+    batch = make_batch(sources(model), TARGETS)
     with torch.no_grad():
         _, state = model.step(torch.tensor([START] * 3), model.start(batch.source_BS, batch.mask_BS))
         state = state.select(torch.tensor([0, 0, 1, 1, 2, 2]))
         _, state = model.step(torch.tensor([4, 5, 6, 7, 8, 9]), state)
         state = state.select(torch.tensor([3, 5])).keep(torch.tensor([1, 2]))
         picked_NV, _ = model.step(torch.tensor([10, 10]), state)
-    for row, (source, words) in enumerate([(SOURCES[1], [7, 10]), (SOURCES[2], [9, 10])]):
+    for row, (source, words) in enumerate([(sources(model)[1], [7, 10]), (sources(model)[2], [9, 10])]):
         (whole_TV,) = log_probs(model, make_batch([source], [words]))
         torch.testing.assert_close(picked_NV[row], whole_TV[2], **CLOSE)
 
@@ -95,7 +101,8 @@ def looks_sum_to_one(model: Model) -> None:
     with torch.no_grad():
         looked, plain = model(batch, looks), model(batch)
     torch.testing.assert_close(looked, plain, **CLOSE)
-    source_BS, target_BT = batch.mask_BS, batch.target_mask_BT
+    joins = isinstance(model, LanguageModel) and model.pairs
+    source_BS, target_BT = batch.mask_BS, join(batch).mask_BR if joins else batch.target_mask_BT
     before_TT = torch.ones(target_BT.shape[1], target_BT.shape[1], dtype=torch.bool).tril()
     for kind, asking, open_to in (
         (looks.cross, target_BT, source_BS[:, None, None, :]),
@@ -118,7 +125,7 @@ def looks_sum_to_one(model: Model) -> None:
 
 
 def steps_look_where_all_at_once_look(model: Model) -> None:
-    batch, looks, state_looks = make_batch(SOURCES, TARGETS), Looks(), []
+    batch, looks, state_looks = make_batch(sources(model), TARGETS), Looks(), []
     with torch.no_grad():
         model(batch, looks)
         state = model.start(batch.source_BS, batch.mask_BS)
@@ -141,12 +148,12 @@ def everything_learns(model: Model) -> None:
 
 
 def beam_one_is_greedy(model: Model) -> None:
-    batch = make_batch(SOURCES, TARGETS)
+    batch = make_batch(sources(model), TARGETS)
     with torch.no_grad():
         found = beam_search(
             model, model.start(batch.source_BS, batch.mask_BS), [6] * 3, Beam(1, 1, 1.0), START, END, [PAD, START]
         )
-        for source, (answer,) in zip(SOURCES, found, strict=True):
+        for source, (answer,) in zip(sources(model), found, strict=True):
             alone = make_batch([source], [[4]])
             state, word, words = model.start(alone.source_BS, alone.mask_BS), START, []
             while word != END and len(words) < 6:
@@ -223,6 +230,18 @@ def test_laws_hold_for_every_pair_of_choices_of_a_language_model(choice):
         law(model)
     if choice.decoder.kind == "recurrent":
         windows_go_on(model)
+
+
+def the_source_is_read(model: LanguageModel) -> None:
+    one, other = (log_probs(model, make_batch([source], [[5, 6]]))[0] for source in ([4, 5, 6], [4, 9, 6]))
+    assert not torch.allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("choice", PROMPTED, ids=name)
+def test_laws_hold_for_every_pair_of_choices_of_a_language_model_of_pairs(choice):
+    model = a_model(choice)
+    for law in (*LAWS, the_source_is_read):
+        law(model)
 
 
 @pytest.mark.slow

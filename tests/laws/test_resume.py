@@ -12,7 +12,9 @@ from antiphon.store import CHECKPOINTS, LOG, REPORT, WEIGHTS, read_tensors
 from antiphon.training.log import read_log
 from tests.laws.runner import (
     CLASSIFIER,
+    DENOISED,
     EVERYTHING,
+    PROMPTED,
     RECURRENT,
     RUNNING_RECURRENT,
     RUNNING_TRANSFORMER,
@@ -132,8 +134,12 @@ def test_a_full_disk_loses_nothing(place, ends, story, file, reason, before):
     assert f"Going on from step {before} in" in second["said"]
 
 
-@pytest.mark.parametrize(("sets", "write"), [(CLASSIFIER, write_labels), (TAGGER, write_tags)], ids=["labels", "tags"])
-def test_labels_and_tags_go_on_too(tmp_path, sets, write):
+@pytest.mark.parametrize(
+    ("sets", "write"),
+    [(CLASSIFIER, write_labels), (TAGGER, write_tags), (PROMPTED, write_pairs), (DENOISED, write_text)],
+    ids=["labels", "tags", "prompts", "holes"],
+)
+def test_other_shapes_go_on_too(tmp_path, sets, write):
     stories = {
         "straight": [{}],
         "stopped": [

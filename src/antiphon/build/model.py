@@ -48,7 +48,7 @@ def _seq2seq(choice: schema.Seq2Seq, source_size: int, target_size: int) -> writ
 def _language_model(choice: schema.LanguageModel, size: int) -> writing.LanguageModel:
     target, decoder = _tokens(choice.decoder, size), build_writer(choice.decoder)
     head = Words(decoder.width, size, None if choice.tie == "none" else target.weight_VD)
-    return writing.LanguageModel(target, decoder, head)
+    return writing.LanguageModel(target, decoder, head, choice.reads == "pairs")
 
 
 def _classifier(choice: schema.Classifier, source_size: int, labels: int) -> labelling.Classifier:

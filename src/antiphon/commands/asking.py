@@ -3,15 +3,17 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.progress import BarColumn, Progress, TextColumn
 
 from antiphon.commands.lines import say, terminal
 from antiphon.config.schema import Rows
 from antiphon.data.corpus import Pair, Row, read_lines, read_rows
+from antiphon.data.holes import judged
 from antiphon.data.rows import NOUNS, has_source, read_texts
 from antiphon.errors import AntiphonError
+from antiphon.labelling.opening import Answering
 
 Reader = Callable[[str, str | None], Iterator[Row]]  # of a test file, and that of its targets where they are apart
 
@@ -46,7 +48,7 @@ class Asked:
 def read_test(test: str, target: str | None, rows: Rows = "pairs", read: Reader | None = None) -> Asked:
     """Pairs, or for a language model texts, as pairs without a source; `read` knows how labels are laid out."""
     if not has_source(rows) and target is not None:
-        raise AntiphonError(f"--target {target}: a language model has texts, not pairs. Leave it out.")
+        raise AntiphonError(f"--target {target}: this model learnt from texts, not pairs. Leave it out.")
     pairs: list[Pair] = []
     numbers: list[int] = []
     faults: Counter[str] = Counter()
@@ -71,6 +73,21 @@ def read_test(test: str, target: str | None, rows: Rows = "pairs", read: Reader 
         what = f" It has: {', '.join(faults)}." if read is not None else what
         raise AntiphonError(f"{test}: no {NOUNS[rows]} in it can be scored ({lines:,} lines).{what}")
     return Asked(test, pairs, numbers, lines, dict(faults))
+
+
+def with_holes(asked: Asked, pipeline: Answering) -> Asked:
+    """Plain texts as a model that mends them is judged on them: with the same holes every time."""
+    choice, tokenizer = pipeline.run.data.denoise, pipeline.target
+    if not choice.on:
+        return asked
+    found = [judged(tokenizer.encode(pair.target), choice, number) for number, pair in enumerate(asked.pairs)]
+    pairs = [
+        Pair(
+            tokenizer.decode(source), pair.target if choice.target == "whole" else tokenizer.decode(target), pair.place
+        )
+        for (source, target), pair in zip(found, asked.pairs, strict=True)
+    ]
+    return replace(asked, pairs=pairs)
 
 
 def read_references(paths: Sequence[str], asked: Asked) -> list[list[str]] | None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from antiphon.api import load
-from antiphon.commands.asking import Asked, progress, read_references, read_test
+from antiphon.commands.asking import Asked, progress, read_references, read_test, with_holes
 from antiphon.commands.lines import print_scores, say_json
 from antiphon.commands.marks import mark_labels
 from antiphon.commands.systems import Entry, enter, refuse_missing
@@ -42,7 +42,9 @@ def run_evaluate(
     if out is not None:
         raise AntiphonError(f"--out {out}: a picture of confused labels, and this model gives none. Leave it out.")
     asked = read_test(test, target, model.pipeline.run.rows if model else "pairs")
-    if model is not None and not has_source(model.pipeline.run.rows):
+    if model is not None:
+        asked = with_holes(asked, model.pipeline)
+    if model is not None and not (has_source(model.pipeline.run.rows) or model.pipeline.run.data.denoise.on):
         _texts(model, asked, int8, as_json)
         return
     further = read_references(references, asked)

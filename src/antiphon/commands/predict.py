@@ -15,6 +15,7 @@ from antiphon.errors import AntiphonError
 from antiphon.labelling.classifying import Classifying
 from antiphon.pipeline import Answer
 from antiphon.trained import Model
+from antiphon.vectors import embed
 
 _AT_ONCE = 1000  # lines that are sorted by length together
 _WARNINGS = 5
@@ -92,6 +93,24 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
     if silent:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in silent.most_common())
         say(f"No answer for {silent.total():,} of {first:,} lines; the first reason of each: {reasons}.")
+
+
+def run_embed(folders: Folders, file: Path | None, given: Sequence[str], as_json: bool) -> None:
+    """A line of numbers for each line of text; `given` are flags that say how to answer."""
+    if given:
+        raise AntiphonError(f"{given[0]}: it is about answers, and --embed gives vectors. Leave one of them out.")
+    model = load(folders.model, folders.int8)
+    lines, first = read_inputs(file), 0
+    while texts := list(islice(lines, _AT_ONCE)):
+        for number, (text, vector) in enumerate(
+            zip(texts, embed(model.pipeline, texts, first), strict=True), first + 1
+        ):
+            numbers = list(map(str, vector))  # the fewest digits that give the same float32 back
+            if as_json:
+                say_json({"line": number, "text": text, "vector": list(map(float, numbers))})
+            else:
+                print(" ".join(numbers))
+        first += len(texts)
 
 
 def _labels(model: Model, texts: Sequence[str], wanted: Wanted) -> Sequence[Mapping[str, float] | None]:

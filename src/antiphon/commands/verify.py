@@ -204,15 +204,15 @@ def _one_alone_is_itself(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
     some = [text for text in texts if text.strip()][:_FEW]
     search = pipeline.run.search.model_copy(update={"sample": False})
     asked = pipeline.ask(some, search, some)
-    source_BS, mask_BS = make_sources([one.symbols for one in asked])
-    limits = [one.wish.limit for one in asked]
-    beam, found = Beam(search.beam, 1, search.length_exponent), []
-    with torch.inference_mode():
-        state = pipeline.model.start(source_BS, mask_BS)
-        found.append(beam_search(pipeline.model, state, limits, beam, START, END, FORBIDDEN))
-        together = Ensemble([pipeline.model]), EnsembleState((state,))
-        found.append(beam_search(*together, limits, beam, START, END, FORBIDDEN))
-    return Proof("an ensemble of one is the model", found[0] == found[1], f"{len(some)} texts, equal to the last bit")
+    beam, equal = Beam(search.beam, 1, search.length_exponent), True
+    for batch in pipeline.batches(asked):
+        limits = [one.wish.limit for one in batch]
+        with torch.inference_mode():
+            state = pipeline.model.start(*make_sources([one.symbols for one in batch]))
+            alone = beam_search(pipeline.model, state, limits, beam, START, END, FORBIDDEN)
+            together = Ensemble([pipeline.model]), EnsembleState((state,))
+            equal &= alone == beam_search(*together, limits, beam, START, END, FORBIDDEN)
+    return Proof("an ensemble of one is the model", equal, f"{len(some)} texts, equal to the last bit")
 
 
 def _one_draw_is_that_draw(pipeline: Pipeline, texts: Sequence[str]) -> Proof:

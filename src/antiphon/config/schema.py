@@ -92,6 +92,28 @@ class Side(Table):
 Rows = Literal["pairs", "texts", "running", "labelled", "compared", "tagged"]
 
 
+class Denoise(Table):
+    """Plain text instead of pairs: an encoder-decoder reads a text with holes, anew in every epoch, and mends it."""
+
+    target: Literal["none", "whole", "spans"] = "none"
+    """Off; or learn the whole text (BART; Lewis et al., 2020), or what the holes hide (T5; Raffel et al., 2020)."""
+    rate: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.3
+    """The share of a text's symbols that are hidden."""
+    mean_length: Annotated[float, Field(ge=1.0)] = 3.0
+    """The symbols that a hole hides, on average; it is one symbol itself."""
+
+    @property
+    def on(self) -> bool:
+        return self.target != "none"
+
+    @model_validator(mode="after")
+    def says_what_is_learnt(self) -> "Denoise":
+        idle = sorted(self.model_fields_set - {"target"})
+        if not self.on and any(getattr(self, key) != Denoise.model_fields[key].default for key in idle):
+            raise ValueError(f'{idle[0]} means nothing while target is "none": set target = "whole" or "spans"')
+        return self
+
+
 class Data(Table):
     """The files: TSV (source TAB target, text TAB label), JSONL, two line-aligned; plain text for a language model."""
 
@@ -115,6 +137,7 @@ class Data(Table):
     """Training pairs with more symbols than this on either side are left out, and counted in the report."""
     window: Count = 0
     """The lines are one running text, learnt from in windows of so many symbols; 0: each is a text by itself."""
+    denoise: Denoise = Denoise()
     columns: list[Size] = []
     """The columns of text (or both texts) and label, or of word and tag, from 1. Absent: found by looking."""
     header: bool = False
@@ -493,14 +516,19 @@ class Seq2Seq(Table):
 
 
 class LanguageModel(Table):
-    """1 -> m: predict a text word by word, from nothing but what stands before."""
+    """1 -> m: predict a text word by word, from nothing but what stands before; or a target from its source there."""
 
-    rows: ClassVar[Rows] = "texts"
     kind: Literal["language_model"] = "language_model"
+    reads: Literal["texts", "pairs"] = "texts"
+    """Plain texts; or pairs, a row each: source, `</s>`, target, of which only the target is learnt (a prompt)."""
     decoder: Writer = RecurrentWriter()
     """What writes the text; a Transformer without attention to a source."""
     tie: Literal["none", "output"] = "none"
     """Share the embedding with the output layer."""
+
+    @property
+    def rows(self) -> Rows:
+        return self.reads
 
     @property
     def halves(self) -> dict[str, Half]:
@@ -858,11 +886,30 @@ class Run(Table):
     @property
     def rows(self) -> Rows:
         """What a line of a data file is."""
-        return "running" if self.data.window else self.model.rows
+        return "running" if self.data.window else "texts" if self.data.denoise.on else self.model.rows
 
     @property
     def has_source(self) -> bool:
         return self.model.rows != "texts"
+
+    @property
+    def joins(self) -> bool:
+        """Whether source and target are one row."""
+        return isinstance(self.model, LanguageModel) and self.has_source
+
+    @model_validator(mode="before")
+    @classmethod
+    def one_vocabulary_by_default(cls, values: Any) -> Any:
+        """Where both sides are of one kind by nature, they have one vocabulary unless the run says otherwise."""
+        model, data = (values.get("model"), values.get("data")) if isinstance(values, dict) else (None, None)
+        reads = model.get("reads") if isinstance(model, dict) else getattr(model, "reads", None)
+        noise = data.get("denoise") if isinstance(data, dict) else getattr(data, "denoise", None)
+        denoised = noise.get("target", "none") if isinstance(noise, dict) else getattr(noise, "target", "none")
+        if reads != "pairs" and denoised == "none":
+            return values
+        if isinstance(data, Data) and "joint" not in data.model_fields_set:
+            return values | {"data": data.model_copy(update={"joint": True})}
+        return values | {"data": {"joint": True} | data} if isinstance(data, dict) else values
 
     @model_validator(mode="before")
     @classmethod
@@ -902,6 +949,11 @@ class Run(Table):
                 raise ValueError(
                     f"model.{name}.max_positions ({places}) must be at least data.window ({self.data.window})"
                 )
+            if self.joins and places is not None and places < 2 * self.data.max_length + 2:
+                raise ValueError(
+                    f"model.{name}.max_positions ({places}) must be above 1 + 2 x data.max_length "
+                    f"({self.data.max_length}), to seat the longest source, its end and the longest target in one row"
+                )
             added = 0 if isinstance(self.model, Seq2Seq | LanguageModel) else self.model.places_added
             if not self.data.window and places is not None and places <= self.data.max_length + added:
                 front = ", and what is put before it" if added else ""
@@ -912,11 +964,42 @@ class Run(Table):
         return self
 
     @model_validator(mode="after")
+    def holes_are_made_in_texts(self) -> "Run":
+        data, model = self.data, self.model
+        if not data.denoise.on:
+            return self
+        if not isinstance(model, Seq2Seq):
+            raise ValueError(f'data.denoise is of model.kind = "seq2seq", and this is a {model.kind}: leave it out')
+        idle = [f"data.{key}" for key in ("train_target", "valid_target", "test_target") if getattr(data, key)]
+        if idle:
+            raise ValueError(f"{idle[0]}: data.denoise makes pairs of plain texts: leave this key out")
+        if not data.joint:
+            raise ValueError("data.joint: data.denoise has one vocabulary for both sides: leave it out")
+        if data.target != Side():
+            raise ValueError(
+                "data.target.tokenizer: data.denoise has one vocabulary for both sides, and its tokeniser is "
+                "data.source.tokenizer: leave this key out"
+            )
+        if data.denoise.target == "spans" and self.train.teacher_forcing != TeacherForcing():
+            raise ValueError(
+                "train.teacher_forcing: a model's own words are never holes, which data.denoise.target "
+                '= "spans" learns: leave it out, or take "whole"'
+            )
+        return self
+
+    @model_validator(mode="after")
     def texts_have_no_source(self) -> "Run":
         if self.model.rows != "texts":
             if self.data.window:
+                kind = 'model.kind = "language_model" or "masked"'
+                needed = 'model.reads = "texts"' if self.joins else kind
+                raise ValueError(f"data.window cuts a running text, which needs {needed}")
+            if self.joins and not self.data.joint:
+                raise ValueError('data.joint: model.reads = "pairs" has one vocabulary for both sides: leave it out')
+            if self.joins and self.data.target != Side():
                 raise ValueError(
-                    'data.window cuts a running text, which needs model.kind = "language_model" or "masked"'
+                    'data.target.tokenizer: model.reads = "pairs" has one vocabulary for both sides, and its tokeniser '
+                    "is data.source.tokenizer: leave this key out"
                 )
             return self
         idle = [f"data.{key}" for key in ("train_target", "valid_target", "test_target") if getattr(self.data, key)]
@@ -925,6 +1008,7 @@ class Run(Table):
         idle += ["train.corruption"] if self.train.corruption != Corruption() else []
         if idle:
             instead = " (its tokeniser is data.target.tokenizer)" if idle[0] == "data.source.tokenizer" else ""
+            instead = ' (unless model.reads = "pairs")' if idle[0].endswith("_target") else instead
             raise ValueError(f"{idle[0]}: a language model has no source{instead}: leave this key out")
         if self.train.metric != "loss":
             raise ValueError(f'train.metric = "{self.train.metric}" judges answers, and a text has none: take "loss"')

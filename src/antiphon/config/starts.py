@@ -53,6 +53,8 @@ def _with_start(tables: dict[str, Any], half: str, folder: str, run: Run) -> dic
     table = next(option for option in tables_of(model.model_fields[half]) if kind_of(option) == kind)
     shape = {key: value for key, value in theirs.items() if key in table.model_fields}
     side = _SIDE[half] if _has_source(model) else "target"
+    if _one_vocabulary(tables):
+        side = "source"
     tokenizer = run.data.source.tokenizer if half == "encoder" and run.has_source else run.data.target_tokenizer
     choice = tokenizer.model_dump()
     own = (tables.get("data", {}).get(side) or {}).get("tokenizer")
@@ -71,6 +73,12 @@ def _model_table(tables: dict[str, Any]) -> type[Table]:
     if chosen is None:
         chosen = next(table for table in tables_of(field) if kind_of(table) == default_kind(field))
     return chosen
+
+
+def _one_vocabulary(tables: dict[str, Any]) -> bool:
+    """Whether the run has one for both sides without being told, and one home for its tokeniser."""
+    denoise = tables.get("data", {}).get("denoise") or {}
+    return tables.get("model", {}).get("reads") == "pairs" or denoise.get("target", "none") != "none"
 
 
 def _has_source(model: type[Table]) -> bool:

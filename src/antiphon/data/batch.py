@@ -1,6 +1,6 @@
 """Batches: which pairs go together, and how they become padded tensors. Padding is made here and nowhere else.
 
-B batch · S source places · T target places · N pairs
+B batch · S source places · T target places · R places of a row that holds both · N pairs, rows of a batch
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from antiphon.config.schema import Denoise
+from antiphon.data.denoise import dig_all
 from antiphon.data.store import PairStore
 from antiphon.data.unmerge import Unmerging, keys
 from antiphon.data.vocab import END, PAD, START
@@ -23,7 +25,7 @@ Part = Literal["whole", "first", "next"]  # a row by itself; or of longer texts,
 # What a draw is for: two draws with the same seed, epoch and index must not be the same number.
 ORDER, BATCHES, SOURCE, TARGET, DROPOUT = range(5)
 FORCING, OWN, HIDDEN, SWAP, REPLACE, REPLACEMENT, DROP, PHASE = range(5, 13)
-SPLIT, EXCHANGE, HOLES, FATE, STRANGE = range(13, 18)
+SPLIT, EXCHANGE, HOLES, FATE, STRANGE, SPANS = range(13, 19)
 WINDOW = 100  # batches whose pairs are sorted by length together: more pad less, fewer mix better
 
 
@@ -48,6 +50,12 @@ class Batch:
         """Without the last target place: of an answer that has no end."""
         read, written, real = (part[:, :-1] for part in (self.target_in_BT, self.target_out_BT, self.target_mask_BT))
         return Batch(self.source_BS, self.mask_BS, read, written, real, self.part)
+
+    def some(self, rows_N: Tensor) -> "Batch":
+        """These rows of it."""
+        source, mask = self.source_BS[rows_N], self.mask_BS[rows_N]
+        read, written, real = (part[rows_N] for part in (self.target_in_BT, self.target_out_BT, self.target_mask_BT))
+        return Batch(source, mask, read, written, real, self.part)
 
     def to(self, device: torch.device | str) -> "Batch":
         return Batch(
@@ -96,6 +104,35 @@ def _end_and_pad(rows: Sequence[Ids]) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(ids_BT), torch.from_numpy(places_T <= lengths_B[:, None])
 
 
+@dataclass(frozen=True)
+class Joined:
+    """Pairs, each as one row without a gap: `<s>` source `</s>` target."""
+
+    words_BR: Tensor
+    mask_BR: Tensor  # True where there is a real symbol
+    learnt_BR: Tensor  # True where the next symbol is one of the target, or its end: the target's real places, in order
+
+
+def join(batch: Batch) -> Joined:
+    """The end of the source parts it from the target, and stands where the target had its start."""
+    (rows, sources), targets = batch.source_BS.shape, batch.target_in_BT.shape[1]
+    before_B1, after_B1 = batch.mask_BS.sum(1, keepdim=True), batch.target_mask_BT.sum(1, keepdim=True)
+    device = batch.source_BS.device
+    words = torch.full((rows, sources + targets), PAD, device=device)
+    places_BT = before_B1 + torch.arange(targets, device=device)
+    words.scatter_(1, places_BT, batch.target_in_BT.masked_fill(~batch.target_mask_BT, PAD))
+    words[:, 0] = START
+    words[:, 1 : sources + 1] = torch.where(batch.mask_BS, batch.source_BS, words[:, 1 : sources + 1])
+    places_R = torch.arange(int((before_B1 + after_B1).max()), device=device)
+    mask_BR = places_R < before_B1 + after_B1
+    return Joined(words[:, : len(places_R)], mask_BR, mask_BR & (places_R >= before_B1))
+
+
+def joined_lengths(lengths_N2: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Symbols of both sides and the end between them, as those of a target without a source."""
+    return np.stack([np.zeros_like(lengths_N2[:, 0]), lengths_N2.sum(1, dtype=np.int32) + 1], axis=1)
+
+
 def load_batch(
     store: PairStore,
     indices: Indices,
@@ -104,14 +141,17 @@ def load_batch(
     source: Unmerging | None = None,
     target: Unmerging | None = None,
     ended: bool = True,
+    denoise: Denoise | None = None,
 ) -> Batch:
-    """The batch of these pairs; with un-merging, as they are spelt in this epoch."""
+    """The batch of these pairs: with un-merging as they are spelt in this epoch, of texts with its holes."""
     sources = [store.source(index) for index in indices.tolist()]
     targets = [store.target(index) for index in indices.tolist()]
     if source:
         sources = source.apply(sources, keys(seed, epoch, SOURCE, indices))
     if target:
         targets = target.apply(targets, keys(seed, epoch, TARGET, indices))
+    if denoise:
+        sources, targets = dig_all(targets, denoise, keys(seed, epoch, SPANS, indices))
     return make_batch(sources, targets, ended)
 
 

@@ -13,6 +13,7 @@ from antiphon.config.schema import Data, Labels, Rows
 from antiphon.data.corpus import Row, SplitName, hash_file
 from antiphon.data.doctor import Chart, Doctor, Report
 from antiphon.data.holdout import hold_out, hold_out_end
+from antiphon.data.holes import opened
 from antiphon.data.labels import LabelTokenizer
 from antiphon.data.rows import NOUNS, has_labels, has_source, layout_of, read_split
 from antiphon.data.store import PairStore, open_store
@@ -66,8 +67,8 @@ def prepare(
 def fingerprint(data: Data, rows: Rows = "pairs", given: Given = NOTHING_GIVEN) -> str:
     """Another one where a file or an option of the data, or a tokeniser that is given, is another."""
     # Runs from before a key existed went by its default, and go on.
-    later = {"window", "columns", "header"}
-    options = data.model_dump(mode="json", exclude={key for key in later if not getattr(data, key)})
+    later = {key: Data.model_fields[key].default for key in ("window", "denoise", "columns", "header")}
+    options = data.model_dump(mode="json", exclude={key for key, value in later.items() if getattr(data, key) == value})
     hashes = [hash_file(path, address) for address, path in data.files]
     parts = [FORMAT, options, hashes, *([] if rows == "pairs" else [rows])]
     parts += [[side, hashlib.sha256(one.to_bytes()).hexdigest()] for side, one in sorted(given.items())]
@@ -85,8 +86,8 @@ def _load(data: Data, folder: Path, mark: str, rows: Rows) -> Prepared:
     source = load_tokenizer(folder, "source", data.source.tokenizer) if _reads_source(data, rows) else target
     texts = [json.loads(line) for line in (folder / VALID_PAIRS).read_bytes().splitlines()]
     return Prepared(
-        source=source,
-        target=target,
+        source=opened(source, data),
+        target=opened(target, data),
         train=open_store(folder / "train"),
         valid=open_store(folder / "valid"),
         valid_pairs=[(source_text, target_text) for source_text, target_text in texts],
@@ -113,17 +114,17 @@ def _build(data: Data, folder: Path, mark: str, tell: Tell, rows: Rows, given: G
     ]
     several = rows != "tagged" and data.target.tokenizer != Labels()  # then one label is a question of yes or no
     _check_labels(target, sum(doctor.charts["train"].kept), 1 if several else 2)
-    writer = Writer(folder, doctor, source, target, sides, data.max_length)
+    writer = Writer(folder, doctor, source, target, sides, data.max_length, data.denoise)
     tell(f"writing the training {NOUNS[rows]}s")
     train = _written(writer, data, doctor, "train")
     tell(f"writing the validation {NOUNS[rows]}s")
-    _written(writer, data, doctor, "valid")
+    valid = _written(writer, data, doctor, "valid")
     write_text(folder / VALID_PAIRS, "".join(json.dumps(texts) + "\n" for texts in writer.valid_texts))
     notes = [*_held_out_note(data, doctor), *_layout_note(data, rows), *writer.notes(data)]
     label = {
         "fingerprint": mark,
         "files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in [*names, VALID_PAIRS]},
-        "length_ratio": 0.0 if has_labels(rows) else _length_ratio(train),
+        "length_ratio": 0.0 if has_labels(rows) else _length_ratio(valid if data.denoise.on else train),
         "report": doctor.report(notes).to_dict(),
     }
     # The label comes last: without it nothing here counts.

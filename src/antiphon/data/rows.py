@@ -118,5 +118,6 @@ def _check_columns(path: str, key: str, filled: int, parted: int) -> None:
     if 2 * parted > filled:
         raise AntiphonError(
             f"{key}: {path} has several columns: {parted:,} of {filled:,} lines hold a TAB. "
-            f"A language model reads plain text; take one column of it: cut -f2 {path}"
+            f"Plain text is read here; take one column of it: cut -f2 {path}. "
+            'A language model learns pairs with model.reads = "pairs".'
         )

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from antiphon.config.schema import Data
+from antiphon.config.schema import Data, Denoise
 from antiphon.data.corpus import Row, SplitName
 from antiphon.data.doctor import Chart, Doctor
+from antiphon.data.holes import Holed, judged
 from antiphon.data.labels import LabelTokenizer
 from antiphon.data.rows import encode_row, has_labels, tidy
 from antiphon.data.store import PairStore, write_store
@@ -29,6 +30,7 @@ class Writer:
     target: Tokenizer
     sides: tuple[SideName, ...]
     longest: int
+    denoise: Denoise
     valid_texts: list[tuple[str, str]] = field(default_factory=list)
     counts: dict[SideName, list[int]] = field(default_factory=lambda: {side: [0, 0] for side in SIDES})
 
@@ -45,7 +47,12 @@ class Writer:
                 chart.leave_out(index, reason)
                 self.doctor.held_out.discard(index)
                 continue
-            if split == "valid":
+            if split == "valid" and self.denoise.on:
+                ids, holed = judged(ids[1], self.denoise, len(self.valid_texts)), Holed(self.target)
+                whole = self.denoise.target == "whole"
+                target = normalise(row.pair.target) if whole else holed.decode(ids[1])
+                self.valid_texts.append((holed.decode(ids[0]), target))
+            elif split == "valid":
                 self.valid_texts.append((tidy(row.pair.source, kind), normalise(row.pair.target)))
             else:
                 self._count(ids)

@@ -32,9 +32,9 @@ class Tagging:
         self.model, self.source, self.target, self.run = model, source, target, run
 
     def encode(self, text: str) -> list[int]:
-        return self._pair(text)[0]
+        return self.pair(text)[0]
 
-    def _pair(self, text: str) -> tuple[list[int], list[int]]:
+    def pair(self, text: str) -> tuple[list[int], list[int]]:
         """The symbols of a sentence, and places for its tags: which they are, is not known yet."""
         words = normalise(text).split()
         return encode_tagged(self.source, " ".join(words), [UNKNOWN] * len(words))
@@ -49,7 +49,7 @@ class Tagging:
     ) -> list[list[Answer]]:
         """The likeliest tags of each sentence's words; an empty one has an empty answer. `first` as in Pipeline."""
         answers: list[list[Answer]] = [[EMPTY] for _ in texts]
-        pairs = [self._pair(text) for text in texts]
+        pairs = [self.pair(text) for text in texts]
         places = [f"line {first + n}" for n in range(1, len(texts) + 1)]
         refuse_too_long(self.run, [ids for ids, _ in pairs], search or self.run.search, places)
         for numbers, batch in in_batches(pairs, batch_tokens, tell):
@@ -85,13 +85,13 @@ class Tagging:
 
     def chances(self, text: str, temperature: float) -> Tensor:
         """The probability of every tag of every word of one sentence: P x Y."""
-        ids, places = self._pair(text)
+        ids, places = self.pair(text)
         batch = make_batch([ids], [places], ended=False)
         return (self._each(speak(self.model, batch), batch) / temperature).softmax(-1)
 
     def look(self, text: str, answer: Answer) -> Looked:
         """Every place of a Transformer at every other; a recurrent tagger looks at nothing."""
-        looks, (ids, places) = Looks(), self._pair(text)
+        looks, (ids, places) = Looks(), self.pair(text)
         batch = make_batch([ids], [places], ended=False)
         self.model.eval()
         with torch.inference_mode():

@@ -10,7 +10,8 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrize import cached
 
 from antiphon.attend.looks import Looks
-from antiphon.attend.pool import Summing
+from antiphon.attend.memory import Memory
+from antiphon.attend.pool import Summing, mean_place
 from antiphon.data.batch import Batch
 from antiphon.data.vocab import END, SPECIAL, START
 from antiphon.encode.letters import Letters, means
@@ -48,15 +49,22 @@ class Classifier(nn.Module):
         source, mask = batch.source_BS, batch.mask_BS
         if self.towers:
             source, mask = part_texts(source, mask)
-        if self.front:
-            source, mask = put_in_front(source, mask)
-        with cached():
-            memory = self.encoder(self.source(source), mask, None if looks is None else looks.encoder)
-        read = self.pool(memory, None if looks is None else looks.cross)
+        read = self._pooled(source, mask, looks)
         if self.towers:
             one, other = read.chunk(2)
             read = torch.cat([one, other, (one - other).abs(), one * other], dim=-1)
         return self.between(read)
+
+    def vectors(self, batch: Batch) -> Tensor:
+        """What the pool gives of each text by itself, B x M."""
+        return self._pooled(batch.source_BS, batch.mask_BS, None)
+
+    def _pooled(self, source: Tensor, mask: Tensor, looks: Looks | None) -> Tensor:
+        if self.front:
+            source, mask = put_in_front(source, mask)
+        with cached():
+            memory = self.encoder(self.source(source), mask, None if looks is None else looks.encoder)
+        return self.pool(memory, None if looks is None else looks.cross)
 
 
 def put_in_front(source_BS: Tensor, mask_BS: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,20 +109,30 @@ class Tagger(nn.Module):
     def forward(self, batch: Batch, looks: Looks | None = None) -> Tensor:
         """What the head reads of every word, P x E."""
         first_BT, real_BT = batch.target_mask_BT, batch.mask_BS[:, 1:]  # without the end that every source has
-        look = None if looks is None else looks.encoder
-        with cached():
-            if self.letters is not None:
-                mask_BW = _in_front(first_BT.sum(1))
-                packing = Packing.of(mask_BW)
-                words_PD = self.letters(self.source, batch.source_BS[:, :-1], first_BT, real_BT)
-                states_PM = packing.pack(self.encoder(packing.unpack(words_PD), mask_BW, look).states_BSM)
-            else:
-                source, mask = (
-                    put_in_front(batch.source_BS, batch.mask_BS) if self.front else (batch.source_BS, batch.mask_BS)
-                )
-                states_BTM = self.encoder(self.source(source), mask, look).states_BSM[:, int(self.front) : -1]
-                states_PM = means(states_BTM, first_BT, real_BT) if self.whole else states_BTM[first_BT]
+        memory = self._read(batch, None if looks is None else looks.encoder)
+        if self.letters is not None:
+            states_PM = Packing.of(memory.mask_BS).pack(memory.states_BSM)
+        else:
+            states_BTM = memory.states_BSM[:, int(self.front) : -1]
+            states_PM = means(states_BTM, first_BT, real_BT) if self.whole else states_BTM[first_BT]
         return self.between(states_PM)
+
+    def vectors(self, batch: Batch) -> Tensor:
+        """The mean of what the encoder leaves at the places of each sentence, B x M."""
+        return mean_place(self._read(batch, None), None)
+
+    def _read(self, batch: Batch, look: list[Tensor] | None) -> Memory:
+        """A place a symbol; with letters a place a word."""
+        with cached():
+            if self.letters is None:
+                source, mask = batch.source_BS, batch.mask_BS
+                if self.front:
+                    source, mask = put_in_front(source, mask)
+                return self.encoder(self.source(source), mask, look)
+            first_BT, real_BT = batch.target_mask_BT, batch.mask_BS[:, 1:]
+            mask_BW = _in_front(first_BT.sum(1))
+            words_PD = self.letters(self.source, batch.source_BS[:, :-1], first_BT, real_BT)
+            return self.encoder(Packing.of(mask_BW).unpack(words_PD), mask_BW, look)
 
 
 def _in_front(counts_B: Tensor) -> Tensor:

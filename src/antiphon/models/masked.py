@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from antiphon.attend.looks import Looks
+from antiphon.attend.pool import mean_place
 from antiphon.data.batch import Batch
 from antiphon.encode.tokens import Tokens
 from antiphon.models.contracts import Encoder
@@ -34,6 +35,10 @@ class Masked(nn.Module):
         if self.pair is None or batch.follows_B is None:
             return read_PE
         return torch.cat([read_PE, self.pair.pool(states_BSM[:, 0])])
+
+    def vectors(self, batch: Batch) -> Tensor:
+        """The mean of what the encoder leaves at the places of each text, B x M."""
+        return mean_place(self.encoder(self.source(batch.source_BS), batch.mask_BS), None)
 
 
 class Pair(nn.Module):

@@ -19,6 +19,7 @@ from antiphon.data.vocab import END
 from antiphon.errors import AntiphonError
 from antiphon.layers.cells import GRU, LSTM, Cell, CellState, Elman
 from antiphon.layers.steps import CoupledLSTM, Orthogonal, PeepholeLSTM
+from antiphon.models.writing import LanguageModel
 from antiphon.pipeline import Pipeline
 from antiphon.show.chains import Chain, Gradients
 
@@ -49,8 +50,7 @@ def read_chains(pipeline: Pipeline, text: str, tell: Callable[[int, int], None] 
     answer = pipeline.answer([text])[0][0]
     pipeline.model.eval()
     with cached():  # a matrix that is computed from its parameters is computed once
-        source, before = ([], asked) if pipeline.completes else (asked, [])
-        heard = listen(pipeline, source, [*before, *answer.symbols])
+        heard = listen(pipeline, asked, answer.symbols)
         chains, done, total = [], 0, sum(len(one.steps) - 1 for one in heard)
         for one in heard:
             logs = [0.0]
@@ -117,16 +117,22 @@ def _named(weight_GE: Tensor, *names: str) -> dict[str, Tensor]:
 
 
 def listen(pipeline: Pipeline, source: Sequence[int], answer: Sequence[int]) -> list[Heard]:
-    """Let the model read the source and write the answer, and note what every cell is given."""
+    """Let the model read the source and write the answer, and note what every cell is given.
+
+    A language model has no other cells to read a source with than those that write.
+    """
+    if pipeline.prompted:
+        answer, source = [*source, *([END] if pipeline.run.joins else []), *answer], []
     reading, writing = _in_encoder(pipeline, source), _in_decoder(pipeline, answer)
     with torch.no_grad(), ExitStack() as ears:
         for one in reading:
             ears.enter_context(_hear_reading(one))
         for one in writing:
             ears.enter_context(_hear_steps(one))
-        state = pipeline.model.start(*make_sources([source]))
+        model = pipeline.model
+        state = model.begin(1) if isinstance(model, LanguageModel) else model.start(*make_sources([source]))
         for word in [pipeline.start, *answer]:
-            _, state = pipeline.model.step(torch.tensor([word]), state)
+            _, state = model.step(torch.tensor([word]), state)
     return reading + writing
 
 

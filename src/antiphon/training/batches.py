@@ -1,6 +1,6 @@
 """The batches of a run, without end, from any place: their order is a pure function of (seed, epoch).
 
-V words
+N pairs · V words
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from antiphon.config.schema import LanguageModel, Masked, Run, Subwords, TransformerStack
-from antiphon.data.batch import Batch, Indices, load_batch, plan
+from antiphon.data.batch import Batch, Indices, joined_lengths, load_batch, plan
 from antiphon.data.masking import Masking
 from antiphon.data.prepare import Prepared
 from antiphon.data.rows import has_labels
@@ -49,23 +49,26 @@ def batches_from(run: Run, prepared: Prepared, progress: Progress) -> Iterator[t
 
 
 class PairBatches:
-    """Pairs of similar length, spelt anew in every epoch where subwords are dropped."""
+    """Pairs of similar length, spelt anew in every epoch where subwords are dropped; or texts, with new holes."""
 
     def __init__(self, run: Run, prepared: Prepared) -> None:
         self.run, self.store = run, prepared.train
+        self.lengths_N2 = joined_lengths(self.store.lengths) if run.joins else self.store.lengths
         longest = run.data.max_length
-        self.source = _unmerging(prepared.source, run.data.source.tokenizer, longest) if run.has_source else None
+        self.denoise = run.data.denoise if run.data.denoise.on else None
+        own = run.has_source and self.denoise is None  # a source that is no copy of its target
+        self.source = _unmerging(prepared.source, run.data.source.tokenizer, longest) if own else None
         self.target = _unmerging(prepared.target, run.data.target_tokenizer, longest)
 
     def plan(self, epoch: int) -> list[Indices]:
-        return plan(self.store.lengths, self.run.train.batch_tokens, self.run.seed, epoch)
+        return plan(self.lengths_N2, self.run.train.batch_tokens, self.run.seed, epoch)
 
     def load(self, planned: Indices, epoch: int) -> Batch:
         ended = not has_labels(self.run.rows)
-        return load_batch(self.store, planned, self.run.seed, epoch, self.source, self.target, ended)
+        return load_batch(self.store, planned, self.run.seed, epoch, self.source, self.target, ended, self.denoise)
 
     def size(self, planned: Indices) -> int:
-        return len(planned) * int(self.store.lengths[planned].max())
+        return len(planned) * int(self.lengths_N2[planned].max())
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Scheduled sampling: in training the decoder reads its own words here and there, as it will when it answers.
 
-B batch · N rows that read a word of their own · S, T source and target places · V words
+B batch · N rows that read a word of their own · S, T source and target places · R places of a row that holds both
+V words
 """
 
 import math
@@ -12,9 +13,10 @@ from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from antiphon.config.schema import TeacherForcing
-from antiphon.data.batch import FORCING, OWN, Batch
+from antiphon.data.batch import FORCING, OWN, Batch, join
 from antiphon.data.vocab import PAD, START, UNKNOWN
 from antiphon.models.model import Writer
+from antiphon.models.writing import LanguageModel
 from antiphon.search.rules import forbid
 from antiphon.search.sample import draw_words
 from antiphon.training.noise import Draws
@@ -65,19 +67,42 @@ def with_own_words(model: Writer, batch: Batch, p: float, own: Literal["best", "
     model.eval()
     try:
         with torch.no_grad(), cached():
-            state = model.start(batch.source_BS[rows_N], batch.mask_BS[rows_N])
             chances_NT = None if chances_BT is None else chances_BT[rows_N.cpu()]
-            target_in_BT[rows_N] = _roll_out(model, state, target_in_BT[rows_N], own_BT[rows_N], chances_NT)
+            if isinstance(model, LanguageModel) and model.pairs:
+                target_in_BT[rows_N] = _roll_out_joined(model, batch.some(rows_N), own_BT[rows_N], chances_NT)
+            else:
+                state = model.start(batch.source_BS[rows_N], batch.mask_BS[rows_N])
+                target_in_BT[rows_N] = _roll_out(model, state, target_in_BT[rows_N], own_BT[rows_N], chances_NT)
     finally:
         model.train(training)
     return replace(batch, target_in_BT=target_in_BT)
 
 
-def _roll_out(model: Writer, state: Any, words_NT: Tensor, own_NT: Tensor, chances_NT: Tensor | None) -> Tensor:
+def _roll_out_joined(model: LanguageModel, batch: Batch, own_NT: Tensor, chances_NT: Tensor | None) -> Tensor:
+    """The same where source and target are one row: all before the first own word is read at once."""
+    joined, real_NT = join(batch), batch.target_mask_BT
+    own_NR = torch.zeros_like(joined.mask_BR)
+    own_NR[joined.learnt_BR] = own_NT[real_NT]
+    chances_NR = None
+    if chances_NT is not None:
+        chances_NR = chances_NT.new_zeros(own_NR.shape)
+        chances_NR[joined.learnt_BR.cpu()] = chances_NT[real_NT.cpu()]
+    first = int(own_NR.any(dim=0).nonzero().min())
+    state = model.after(joined.words_BR[:, : first - 1], joined.words_BR[:, first - 1])
+    words_NR = _roll_out(model, state, joined.words_BR, own_NR, chances_NR, first)
+    target_in_NT = batch.target_in_BT.clone()
+    target_in_NT[real_NT] = words_NR[joined.learnt_BR]
+    target_in_NT[:, 0] = batch.target_in_BT[:, 0]
+    return target_in_NT
+
+
+def _roll_out(
+    model: Writer, state: Any, words_NT: Tensor, own_NT: Tensor, chances_NT: Tensor | None, first: int = 1
+) -> Tensor:
     """The words as they are read, from the left: an own one follows from all that were chosen before it."""
     words_NT = words_NT.clone()
     last = int(own_NT.any(dim=0).nonzero().max())
-    for place in range(1, last + 1):
+    for place in range(first, last + 1):
         log_probabilities_NV, state = model.step(words_NT[:, place - 1], state)
         log_probabilities_NV = forbid(log_probabilities_NV, [PAD, START, UNKNOWN])
         if chances_NT is None:

@@ -16,10 +16,10 @@ from antiphon.config.schema import Train
 from antiphon.data.batch import DROPOUT, Batch
 from antiphon.data.unmerge import keys
 from antiphon.layers.cells import CellState
-from antiphon.models.labelling import Classifier, Tagger
+from antiphon.models.labelling import Tagger
 from antiphon.models.masked import Masked
 from antiphon.models.model import Labeller, Model
-from antiphon.models.writing import LanguageModel, Seq2Seq
+from antiphon.models.writing import LanguageModel
 from antiphon.store import fill, weights_of
 from antiphon.training.exposure import forcing, with_own_words
 from antiphon.training.groups import freeze, parameter_groups
@@ -105,8 +105,9 @@ class Learner:
         choice = self.choice
         if isinstance(self.model, Masked):
             return batch  # its holes were drawn with it
-        if isinstance(self.model, Seq2Seq | Classifier):
-            batch = corrupt(batch, choice.corruption, len(self.model.source.weight_VD), draws)
+        if not isinstance(self.model, Tagger):
+            reads = self.model.target if isinstance(self.model, LanguageModel) else self.model.source
+            batch = corrupt(batch, choice.corruption, len(reads.weight_VD), draws)
         if isinstance(self.model, Labeller):
             return hide_source(batch, choice.word_dropout, draws, isinstance(self.model, Tagger))
         batch = with_own_words(self.model, batch, p, choice.teacher_forcing.own, draws)

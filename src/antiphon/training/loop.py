@@ -89,7 +89,9 @@ class Training:
             self.log.say(line)
         self.learner.keep_start()
         if self.run.train.self_check:
-            verdict = self_check(self.pipeline, self.prepared.train, self.run.train.learning_rate)
+            # Texts get their sources when they are loaded; those of the validation texts stand in the store.
+            store = self.prepared.valid if self.run.data.denoise.on else self.prepared.train
+            verdict = self_check(self.pipeline, store, self.run.train.learning_rate)
             self.log.say(verdict.line(), None if verdict.well else "bold red")
             self.log.record({"step": 0, "self_check": vars(verdict) | {"well": verdict.well}})
 

@@ -122,7 +122,9 @@ def _agreement(model: Writer, pipeline: Pipeline, store: PairStore, chosen: np.n
     greedy = Search(beam=1, max_length=limit)
     sources, wishes = _rows(store, chosen)[0], Wishes(greedy, pipeline.target, pipeline.end)
     asked = [Asked("", one, n, Wish(free.limit(len(one), greedy)), wishes) for n, one in enumerate(sources)]
-    written = free.write(asked, greedy)
+    groups = [(group, free.write(group, greedy)) for group in free.batches(asked)]
+    found = {one.number: best for group, answers in groups for one, best in zip(group, answers, strict=True)}
+    written = [found[number] for number in range(len(asked))]
     with torch.inference_mode():
         forced_BT = torch.zeros_like(batch.target_out_BT)
         forced_BT[batch.target_mask_BT] = model.head(model(batch)).argmax(dim=-1)

@@ -21,10 +21,13 @@ def given_tokenizers(run: Run, out: Path | None) -> dict[SideName, Tokenizer]:
     for half, folder in run.train.start.folders.items():
         side: SideName = "source" if half == "encoder" and run.has_source else "target"
         choice = run.data.source.tokenizer if side == "source" else run.data.target_tokenizer
-        if out is not None and (out / CONFIG).exists():
-            given[side] = load_tokenizer(out, side, choice)
-        else:
-            given[side] = _tokenizer_of(Path(folder), half, choice)
+        begun = out is not None and (out / CONFIG).exists()
+        one = (
+            load_tokenizer(out, side, choice)
+            if out is not None and begun
+            else _tokenizer_of(Path(folder), half, choice)
+        )
+        given |= {"source": one, "target": one} if run.data.joint else {side: one}
     return given
 
 

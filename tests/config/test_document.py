@@ -25,7 +25,7 @@ def test_every_key_has_a_row_below_its_table():
 
 def test_rows_read_well():
     page = config_page()
-    assert '| `activation` | `"relu"`, `"gelu"`, `"geglu"`, `"swiglu"` | `"relu"` |' in page
+    assert '| `activation` | `"relu"`, `"gelu"`, `"gelu_tanh"`, `"geglu"`, `"swiglu"` | `"relu"` |' in page
     assert (
         "| `train` | a file name or a list of file names | required | Training pairs: a file or a list of files. |"
         in page

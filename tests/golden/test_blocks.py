@@ -34,7 +34,11 @@ def a_model(encoder: TransformerStack, decoder: TransformerStack, seed: int = 1)
 @pytest.mark.parametrize("shape", [(5, 8), (2, 3, 8)], ids=["packed", "padded"])
 def test_rms_norm_is_torchs_in_value_and_gradient(shape):
     x = (3 * torch.randn(shape) + 1).double().requires_grad_()
-    ours, theirs, grad = make_norm(8, rms=True).double(), nn.RMSNorm(8, eps=1e-5).double(), torch.randn(shape).double()
+    ours, theirs, grad = (
+        make_norm(8, True, 1e-3).double(),
+        nn.RMSNorm(8, eps=1e-3).double(),
+        torch.randn(shape).double(),
+    )
     nn.init.normal_(ours.weight)
     theirs.weight = ours.weight
     torch.testing.assert_close(ours(x), theirs(x))
@@ -43,10 +47,37 @@ def test_rms_norm_is_torchs_in_value_and_gradient(shape):
         torch.testing.assert_close(mine, other)
 
 
+@pytest.mark.parametrize("rms", [False, True], ids=["layer norm", "rms norm"])
+def test_the_epsilon_is_added_to_the_variance(rms):
+    x = torch.randn(5, 8)
+    centred = x if rms else x - x.mean(1, keepdim=True)
+    torch.testing.assert_close(
+        make_norm(8, rms, 0.1)(x), centred / (centred.square().mean(1, keepdim=True) + 0.1).sqrt()
+    )
+
+
+def test_tanh_gelu_is_hendrycks_and_gimpels():
+    layer, x = FeedForward(5, 7, "gelu_tanh", 0.0), torch.randn(3, 5)
+    a = layer.inner(x)
+    bent = a / 2 * (1 + torch.tanh(math.sqrt(2 / math.pi) * (a + 0.044715 * a**3)))
+    torch.testing.assert_close(layer(x), layer.out(bent))
+
+
+@pytest.mark.parametrize("rms", [False, True], ids=["layer norm", "rms norm"])
+def test_words_and_positions_are_normed_together(rms):
+    choices = {"norm_epsilon": 0.01, "rms_norm": rms, "positions": "learned", "max_positions": 9, "dropout": 0.0}
+    plain, normed = (a_model(a_stack(**choices, embedding_norm=on), a_stack(**choices)).encoder for on in (False, True))
+    plain.load_state_dict(normed.state_dict(), strict=False)
+    words_BSD, mask_BS = torch.randn(2, 4, 12), BATCH.mask_BS[:, :4]
+    before_BSD = make_norm(12, rms, 0.01)(words_BSD + plain.positions.table_TD[:4])
+    expected = plain(before_BSD - plain.positions.table_TD[:4], mask_BS).states_BSM
+    torch.testing.assert_close(normed(words_BSD, mask_BS).states_BSM[mask_BS], expected[mask_BS])
+
+
 def test_a_sub_layer_norms_by_the_root_mean_square():
     x, work = torch.randn(5, 8), nn.Linear(8, 8)
     normed = x / (x.square().mean(1, keepdim=True) + 1e-5).sqrt()
-    torch.testing.assert_close(SubLayer(8, 0.0, "before", rms_norm=True)(x, work), x + work(normed))
+    torch.testing.assert_close(SubLayer(make_norm(8, True, 1e-5), 0.0, "before")(x, work), x + work(normed))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +233,7 @@ def test_dropout_falls_on_embeddings_and_on_residuals():
     words_BSD = torch.ones(1, 50, 12)
     states_BSM = model.encoder(words_BSD, torch.ones(1, 50, dtype=torch.bool)).states_BSM
     assert 0.3 < (states_BSM == 0).float().mean() < 0.7
-    added = SubLayer(12, 0.5, "before", rms_norm=False).train()(words_BSD, torch.ones_like) - words_BSD
+    added = SubLayer(make_norm(12, False, 1e-5), 0.5, "before").train()(words_BSD, torch.ones_like) - words_BSD
     assert sorted(added.unique().tolist()) == pytest.approx([0.0, 2.0], abs=1e-4)
 
 

@@ -18,8 +18,8 @@ SMALL: dict[str, list[Any]] = {
 }  # fmt: skip
 VOCABULARY = 11
 REFUSED = ("nothing of the input", "never reads the summary", "equal", "goes nowhere", "needs an attention")
-# Not enumerated: the laws hold for answers, where nothing is dropped, and for any weights and word vectors.
-DRAWN = ("dropout_through_time", "init", "scale_embedding")
+# Not enumerated: the laws hold for answers, where nothing is dropped, and for any weights and word vectors, normed or not.
+DRAWN = ("dropout_through_time", "init", "scale_embedding", "embedding_norm")
 Choices = dict[str, Any]
 
 

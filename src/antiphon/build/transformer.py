@@ -22,7 +22,7 @@ def build_reader(choice: schema.TransformerStack) -> transformer_encoder.Transfo
     if choice.init == "depth_scaled":
         scale_by_depth(blocks)
     return transformer_encoder.Transformer(
-        blocks, _positions(choice), choice.dropout, choice.layer_drop, _final_norm(choice)
+        blocks, _positions(choice), _first_norm(choice), choice.dropout, choice.layer_drop, _final_norm(choice)
     )
 
 
@@ -39,8 +39,9 @@ def build_decoder(choice: schema.TransformerStack, memory_width: int | None) -> 
     if choice.init == "depth_scaled":
         scale_by_depth(blocks)
     return transformer_decoder.Transformer(
-        blocks, choice.width, _positions(choice), choice.dropout, choice.layer_drop, _final_norm(choice)
-    )
+        blocks, choice.width, _positions(choice), _first_norm(choice), choice.dropout, choice.layer_drop,
+        _final_norm(choice),
+    )  # fmt: skip
 
 
 def _cross_attention(choice: schema.TransformerStack, memory_width: int | None) -> CrossAttention | None:
@@ -76,8 +77,16 @@ def _feedforward(choice: schema.TransformerStack) -> FeedForward:
 
 
 def _around(choice: schema.TransformerStack) -> Callable[[], SubLayer]:
-    return lambda: SubLayer(choice.width, choice.dropout, choice.norm, choice.rms_norm)
+    return lambda: SubLayer(_norm(choice), choice.dropout, choice.norm)
 
 
 def _final_norm(choice: schema.TransformerStack) -> nn.Module | None:
-    return make_norm(choice.width, choice.rms_norm) if choice.norm == "before" else None
+    return _norm(choice) if choice.norm == "before" else None
+
+
+def _first_norm(choice: schema.TransformerStack) -> nn.Module | None:
+    return _norm(choice) if choice.embedding_norm else None
+
+
+def _norm(choice: schema.TransformerStack) -> nn.Module:
+    return make_norm(choice.width, choice.rms_norm, choice.norm_epsilon)

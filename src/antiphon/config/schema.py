@@ -385,12 +385,16 @@ class TransformerStack(Table):
     """Heads of keys and values, each shared by several heads that ask (Ainslie et al., 2023); 0: as many as `heads`."""
     feedforward: Size = 1024
     """The inner width of the feed-forward networks."""
-    activation: Literal["relu", "gelu", "geglu", "swiglu"] = "relu"
-    """What bends the feed-forward networks; `geglu` and `swiglu` have a gate, a third matrix (Shazeer, 2020)."""
+    activation: Literal["relu", "gelu", "gelu_tanh", "geglu", "swiglu"] = "relu"
+    """What bends the feed-forward networks; `gelu_tanh` is nearly `gelu`; the last two have a gate (Shazeer, 2020)."""
     norm: Literal["before", "after"] = "before"
     """A norm before each sub-layer (trains without care), or after it (the original)."""
     rms_norm: bool = False
     """Norms that only divide by the root mean square (Zhang & Sennrich, 2019), instead of layer norms."""
+    norm_epsilon: Annotated[float, Field(gt=0.0, le=0.1)] = 1e-5
+    """What every norm adds to the variance, so that it never divides by nothing (Ba et al., 2016)."""
+    embedding_norm: bool = False
+    """A norm on words and positions together, before the first layer (Devlin et al., 2019)."""
     init: Literal["glorot", "depth_scaled"] = "glorot"
     """The first weights; `depth_scaled` divides those of layer n by sqrt(n), for deep stacks (Zhang et al., 2019)."""
     scale_embedding: bool = True

@@ -36,6 +36,7 @@ class Transformer(nn.Module):
         self,
         layers: Sequence[EncoderLayer],
         positions: Positions | None,
+        first_norm: nn.Module | None,
         dropout: float,
         layer_drop: float,
         final_norm: nn.Module | None,
@@ -43,6 +44,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.positions = positions
+        self.first_norm = first_norm  # on the sum of words and positions
         self.dropout = Dropout(dropout)
         self.skips = LayerDrop(layer_drop)
         self.final_norm = final_norm  # where norms stand before the sub-layers, nothing else bounds the last sum
@@ -52,6 +54,8 @@ class Transformer(nn.Module):
         x_PD = packing.pack(words_BSD)
         if self.positions is not None:
             x_PD = x_PD + self.positions(packing.length, x_PD.device).index_select(0, packing.places(x_PD.device))
+        if self.first_norm is not None:
+            x_PD = self.first_norm(x_PD)
         x_PD = self.dropout(x_PD)
         hidden = None if packing.real_P is None else mask_BS
         for layer in self.layers:

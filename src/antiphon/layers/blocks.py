@@ -13,17 +13,17 @@ from antiphon.layers.dropout import Dropout
 from antiphon.layers.norms import RMSNorm
 
 NormPlace = Literal["before", "after"]
-Activation = Literal["relu", "gelu", "geglu", "swiglu"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "geglu", "swiglu"]
 
 
 class SubLayer(nn.Module):
     """x + dropout(f(norm(x))), or norm(x + dropout(f(x))) as in the original Transformer."""
 
-    def __init__(self, width: int, dropout: float, norm: NormPlace, rms_norm: bool) -> None:
+    def __init__(self, norm: nn.Module, dropout: float, place: NormPlace) -> None:
         super().__init__()
-        self.norm = make_norm(width, rms_norm)
+        self.norm = norm
         self.dropout = Dropout(dropout)
-        self.first = norm == "before"
+        self.first = place == "before"
 
     def forward(self, x: Tensor, work: Callable[[Tensor], Tensor]) -> Tensor:
         if self.first:
@@ -62,9 +62,9 @@ class Gated(nn.Module):
         return self.activation(gate) * value
 
 
-def make_norm(width: int, rms: bool) -> nn.Module:
-    """(x - mean) / deviation * g + b (Ba et al., 2016), or without mean and bias."""
-    return RMSNorm(width) if rms else nn.LayerNorm(width)
+def make_norm(width: int, rms: bool, epsilon: float) -> nn.Module:
+    """(x - mean) / sqrt(variance + epsilon) * g + b (Ba et al., 2016), or without mean and bias."""
+    return RMSNorm(width, epsilon) if rms else nn.LayerNorm(width, epsilon)
 
 
 def _activation(name: Activation) -> nn.Module:
@@ -73,6 +73,8 @@ def _activation(name: Activation) -> nn.Module:
             return nn.ReLU(inplace=True)
         case "gelu":
             return nn.GELU()
+        case "gelu_tanh":
+            return nn.GELU(approximate="tanh")  # as GPT-2 computes it (Hendrycks & Gimpel, 2016)
         case "geglu":
             return Gated(nn.GELU())
         case "swiglu":

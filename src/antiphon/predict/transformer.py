@@ -80,6 +80,7 @@ class Transformer(nn.Module):
         layers: Sequence[DecoderLayer],
         width: int,
         positions: Positions | None,
+        first_norm: nn.Module | None,
         dropout: float,
         layer_drop: float,
         final_norm: nn.Module | None,
@@ -88,6 +89,7 @@ class Transformer(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.width = width
         self.positions = positions
+        self.first_norm = first_norm  # on the sum of words and positions
         self.dropout = Dropout(dropout)
         self.skips = LayerDrop(layer_drop)
         self.final_norm = final_norm  # where norms stand before the sub-layers, nothing else bounds the last sum
@@ -129,6 +131,8 @@ class Transformer(nn.Module):
         after = state.place + rows.length
         if self.positions is not None:
             x_PD = x_PD + self.positions(after, x_PD.device).index_select(0, places_P + state.place)
+        if self.first_norm is not None:
+            x_PD = self.first_norm(x_PD)
         x_PD = self.dropout(x_PD)
         grown = []
         for layer, past, keyed in zip(self.layers, state.past, state.keyed, strict=True):

@@ -19,7 +19,7 @@ def a_batch(epoch=0, seed=1, **choice):
     store = PairStore.of([([], draw.integers(4, SIZE, size=draw.integers(1, 40)).tolist()) for _ in range(3000)])
     begins_V = np.arange(SIZE) % 3 == 0  # every third symbol begins a word
     texts = stretches(store, 0, False, seed, epoch)
-    return Masking(schema.Masked(**choice), begins_V).load(texts, np.arange(len(texts)), seed, epoch), begins_V
+    return Masking(schema.Masked(**choice), begins_V, HOLE).load(texts, np.arange(len(texts)), seed, epoch), begins_V
 
 
 def test_15_per_cent_are_hidden_and_of_these_80_10_10():
@@ -56,7 +56,7 @@ def test_holes_are_drawn_anew_in_every_epoch_and_by_every_seed():
 def test_a_text_has_the_same_holes_in_any_batch():
     draw = np.random.default_rng(3)
     store = PairStore.of([([], draw.integers(4, SIZE, size=n).tolist()) for n in (5, 30, 12)])
-    texts, masking = stretches(store, 0, False, 1, 0), Masking(schema.Masked(), np.ones(SIZE, dtype=bool))
+    texts, masking = stretches(store, 0, False, 1, 0), Masking(schema.Masked(), np.ones(SIZE, dtype=bool), HOLE)
     together = masking.load(texts, np.arange(3), 1, 2)
     for number in range(3):
         alone = masking.load(texts, np.array([number]), 1, 2)
@@ -81,7 +81,7 @@ def test_a_hole_is_one_symbol_and_the_rest_of_the_text_stays(choice):
     tokenizer = learn(choice, TEXT)
     for text in ("the cat [MASK] on the mat .", "[MASK] cat", "the [MASK]", "a [MASK] [MASK] sat."):
         found = encode_with_holes(tokenizer, text)
-        assert len(holes_in(found)) == text.count("[MASK]")
+        assert len(holes_in(found, tokenizer.hole)) == text.count("[MASK]")
         # A subword that stands for nothing else is written without a space.
         spelt = [one.replace(" ", "") for one in (tokenizer.decode(found), text.replace("[MASK]", "<unk>"))]
         assert spelt[0] == spelt[1]

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from antiphon.config.schema import Bytes, Characters, Subwords, Words
+from antiphon.config.schema import ByteBpe, Bytes, Characters, Subwords, WordPiece, Words
+from antiphon.data.byte_bpe import LETTERS, open_byte_bpe
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import learn, load_tokenizer, save_tokenizer
+from antiphon.data.wordpiece import open_wordpiece
 from antiphon.errors import AntiphonError
 
 TEXTS = ["The cat, she sat.", "the dog (a dog) can't", "<pad> </s> é"]
@@ -21,14 +23,42 @@ CHOICES = {
     "unigram": Subwords(size=300, model="unigram"),
 }
 TOKENIZERS = {name: learn(choice, TEXTS) for name, choice in CHOICES.items()}
+
+# Those of imported models cannot be learnt. `Ġ` is a space in the alphabet of bytes.
+MERGES = ["t h", "Ġ th", "Ġth e", "th e", "c a", "Ġ ca", "Ġca t", "Ġ Ġ"]
+BYTE_BPE = {
+    "kind": "byte_bpe", "symbols": [*LETTERS.values(), *(merge.replace(" ", "") for merge in MERGES), "<mask>"],
+    "merges": MERGES, "hole": "<mask>", "prefix_space": False, "wide_hole": True,
+}  # fmt: skip
+PIECES = [
+    "[MASK]",
+    *map(chr, range(33, 127)),
+    *(f"##{chr(n)}" for n in range(33, 127)),
+    "the",
+    "cat",
+    "##at",
+    "é",
+    "##é",
+]
+WORDPIECE = {
+    "kind": "wordpiece", "symbols": PIECES, "hole": "[MASK]", "lower": False, "strip_accents": False,
+    "part_ideographs": True,
+}  # fmt: skip
+CHOICES |= {"byte_bpe": ByteBpe(), "wordpiece": WordPiece()}
+TOKENIZERS |= {"byte_bpe": open_byte_bpe(BYTE_BPE), "wordpiece": open_wordpiece(WORDPIECE)}
 every_kind = pytest.mark.parametrize("name", CHOICES)
+
+
+def spaced(name, text):
+    """WordPiece forgets which marks were touching, and what cannot be seen."""
+    return " ".join(TOKENIZERS[name].cut(text)) if name == "wordpiece" else text
 
 
 @every_kind
 def test_known_text_comes_back(name):
     for text in TEXTS:
         ids = TOKENIZERS[name].encode(text)
-        assert TOKENIZERS[name].decode([1, *ids, 2, 0]) == text
+        assert TOKENIZERS[name].decode([1, *ids, 2, 0]) == spaced(name, text)
         assert min(ids) > 3
         assert max(ids) < TOKENIZERS[name].size
         assert TOKENIZERS[name].unknown(text) == [] or name in ("bpe", "unigram")
@@ -44,7 +74,8 @@ def test_any_text_is_taken_and_never_becomes_a_control_symbol(name, text):
     assert (3 in ids) == (3 in ids and bool(tokenizer.unknown(text)))
     assert len(tokenizer.pieces(ids)) == len(ids)
     if 3 not in ids:
-        assert tokenizer.decode(ids) == normalise(text)
+        assert tokenizer.decode(ids) == normalise(spaced(name, text))
+        assert tokenizer.encode(tokenizer.decode(ids)) == ids
 
 
 @given(st.text(st.characters()))
@@ -142,6 +173,71 @@ def with_symbols(kind, *symbols, **more):
 )
 def test_hostile_files_are_refused(tmp_path, choice, content, reason):
     assert refusal(tmp_path, choice, content) == reason
+
+
+@pytest.mark.parametrize(
+    ("choice", "content", "reason"),
+    [
+        (ByteBpe(), BYTE_BPE | {"merges": ["ab"]}, "its merges are not pairs of symbols"),
+        (ByteBpe(), BYTE_BPE | {"merges": ["a b"]}, "'a b' is merged, and 'ab' is no symbol"),
+        (ByteBpe(), BYTE_BPE | {"symbols": ["a", "<mask>"]}, "no symbol for byte 33"),
+        (ByteBpe(), BYTE_BPE | {"hole": "[MASK]"}, "its symbol of a hidden word is no symbol"),
+        (ByteBpe(), BYTE_BPE | {"wide_hole": 1}, "it does not say how it reads spaces"),
+        (WordPiece(), WORDPIECE | {"symbols": ["a b", "[MASK]"]}, "its symbols are not words"),
+        (WordPiece(), WORDPIECE | {"symbols": ["\ud800", "[MASK]"]}, "its symbols are not words"),
+        (WordPiece(), WORDPIECE | {"hole": None}, "its symbol of a hidden word is no symbol"),
+        (WordPiece(), WORDPIECE | {"lower": "yes"}, "it does not say how it writes letters"),
+    ],
+)
+def test_hostile_files_of_imported_tokenisers_are_refused(tmp_path, choice, content, reason):
+    assert refusal(tmp_path, choice, json.dumps({"format": 1, **content}).encode()) == reason
+
+
+@pytest.mark.parametrize("choice", [ByteBpe(), WordPiece()])
+def test_imported_tokenisers_cannot_be_learnt(choice):
+    with pytest.raises(AntiphonError) as caught:
+        learn(choice, TEXTS)
+    assert str(caught.value) == (
+        f'tokenizer.kind = "{choice.kind}" cannot be learnt: it comes with an imported model, which train.start names. '
+        'To learn pieces of words, take kind = "subwords".'
+    )
+
+
+def test_byte_pairs_are_merged_in_their_order():
+    tokenizer = TOKENIZERS["byte_bpe"]
+    assert tokenizer.pieces(tokenizer.encode("the cat thet é")) == [
+        "the", "▁cat", "▁the", "t", "▁", "<0xC3>", "<0xA9>",
+    ]  # fmt: skip
+    assert tokenizer.words(tokenizer.encode("the cat, é")) == [1, 1, 1, 3]
+    splits_V2, names = tokenizer.splits(), tokenizer.labels
+    assert [names[half] for half in splits_V2[names.index("▁the")]] == ["▁th", "e"]
+    assert (splits_V2[:260] == -1).all()
+    assert tokenizer.encode("a" * 50_000) == tokenizer.encode("a") * 50_000  # in no time
+
+
+def test_a_hole_takes_the_space_before_it_along():
+    tokenizer = TOKENIZERS["byte_bpe"]
+    assert tokenizer.pieces(tokenizer.encode_around("the [MASK] cat", "[MASK]")) == ["the", "<mask>", "▁cat"]
+    narrow = open_byte_bpe(BYTE_BPE | {"wide_hole": False})
+    assert narrow.pieces(narrow.encode_around("the [MASK] cat", "[MASK]")) == ["the", "▁", "<mask>", "▁cat"]
+    tokenizer = TOKENIZERS["wordpiece"]
+    assert tokenizer.pieces(tokenizer.encode_around("the [MASK], cats", "[MASK]")) == [
+        "the",
+        "[MASK]",
+        ",",
+        "cat",
+        "##s",
+    ]
+
+
+def test_the_longest_piece_is_taken_first():
+    tokenizer = TOKENIZERS["wordpiece"]
+    assert tokenizer.pieces(tokenizer.encode("bat cathe thé")) == ["b", "##at", "cat", "##h", "##e", "t", "##h", "##é"]
+    assert tokenizer.decode(tokenizer.encode("The cat, 漢")) == "The cat , <unk>"
+    assert tokenizer.unknown("the 漢字 übel " + "a" * 101) == ["漢", "字", "übel", "a" * 101]
+    assert tokenizer.words(tokenizer.encode("cats, cats")) == [2, 1, 2]
+    small = open_wordpiece(WORDPIECE | {"lower": True, "strip_accents": True})
+    assert list(small.cut("Crème BRÛLÉE\x07 ΟΔΟΣ")) == ["creme", "brulee", "οδοσ"]
 
 
 def test_missing_file(tmp_path):

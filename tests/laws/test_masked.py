@@ -45,7 +45,7 @@ def name(choice: schema.Masked) -> str:
 def a_batch(choice: schema.Masked, numbers: list[int] | None = None) -> Batch:
     texts = stretches(PairStore.of([([], line) for line in LINES]), 12, choice.next_sentence, 1, 0)
     chosen = np.arange(len(texts)) if numbers is None else np.array(numbers)
-    return Masking(choice, np.ones(VOCABULARY, dtype=bool)).load(texts, chosen, 1, 0)
+    return Masking(choice, np.ones(VOCABULARY, dtype=bool), HOLE).load(texts, chosen, 1, 0)
 
 
 def a_model(choice: schema.Masked) -> Masked:

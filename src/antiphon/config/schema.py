@@ -76,7 +76,19 @@ class Spelled(Table):
     """The most frequent letters that are kept."""
 
 
-Cutting = Words | Characters | Bytes | Subwords | Labels | Spelled
+class ByteBpe(Table):
+    """Pieces of UTF-8 bytes: come with an imported GPT-2 or RoBERTa, through `train.start` (Radford et al., 2019)."""
+
+    kind: Literal["byte_bpe"] = "byte_bpe"
+
+
+class WordPiece(Table):
+    """Words, marks and pieces of words: come with an imported BERT, through `train.start` (Wu et al., 2016)."""
+
+    kind: Literal["wordpiece"] = "wordpiece"
+
+
+Cutting = Words | Characters | Bytes | Subwords | Labels | Spelled | ByteBpe | WordPiece
 Tokenizer = Annotated[Cutting, Field(discriminator="kind")]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from antiphon.data.text import normalise
-from antiphon.data.vocab import SPECIAL, UNKNOWN, Vocabulary, most_frequent, to_json
+from antiphon.data.vocab import HOLE, SPECIAL, UNKNOWN, Vocabulary, most_frequent, to_json
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class LabelTokenizer:
     between: str
 
     file_ending = "json"
+    hole = HOLE
 
     @property
     def size(self) -> int:

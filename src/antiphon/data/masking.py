@@ -14,9 +14,9 @@ from antiphon.config.schema import Masked
 from antiphon.data.batch import FATE, HOLES, STRANGE, Batch, Indices, make_sources
 from antiphon.data.stretches import Stretches
 from antiphon.data.text import normalise
-from antiphon.data.tokenize import Tokenizer
+from antiphon.data.tokenize import Borrowed, Tokenizer
 from antiphon.data.unmerge import Keys, keys, mix, uniform
-from antiphon.data.vocab import HOLE, SPECIAL
+from antiphon.data.vocab import SPECIAL
 
 WRITTEN = "[MASK]"  # how a person writes a hole
 _STAND_IN = "\ufffc"  # what no text holds: the hole while the rest of its text is cut into symbols
@@ -32,10 +32,12 @@ class Masking:
 
     choice: Masked
     begins_V: NDArray[np.bool_]  # which symbols begin a word
+    hole: int
 
     @staticmethod
     def of(choice: Masked, tokenizer: Tokenizer) -> "Masking":
-        return Masking(choice, np.array([spelt[:1] in (b" ", b"") for spelt in tokenizer.spellings()]))
+        begins_V = np.array([spelt[:1] in (b" ", b"") for spelt in tokenizer.spellings()])
+        return Masking(choice, begins_V, tokenizer.hole)
 
     def load(self, texts: Stretches, indices: Indices, seed: int, epoch: int) -> Batch:
         """The batch of these texts: read with holes, to be written where they are."""
@@ -66,7 +68,7 @@ class Masking:
         size = len(self.begins_V)
         strange_BS = len(SPECIAL) + (draws_BS * (size - len(SPECIAL))).astype(np.int64)
         hole, strange = self.choice.holes, self.choice.holes + self.choice.strange
-        return np.where(fates_BS < hole, HOLE, np.where(fates_BS < strange, strange_BS, ids_BS))
+        return np.where(fates_BS < hole, self.hole, np.where(fates_BS < strange, strange_BS, ids_BS))
 
 
 def _uniform(keys_B: Keys, places: int) -> NDArray[np.float64]:
@@ -78,6 +80,8 @@ def encode_with_holes(tokenizer: Tokenizer, text: str) -> list[int]:
     text = normalise(text)
     if WRITTEN not in text:
         return tokenizer.encode(text)
+    if isinstance(tokenizer, Borrowed):
+        return tokenizer.encode_around(text, WRITTEN)
     spellings = tokenizer.spellings()
     stand_in = tokenizer.encode(_STAND_IN)
     space = [number for number in stand_in[:1] if spellings[number] == b" "]
@@ -87,7 +91,7 @@ def encode_with_holes(tokenizer: Tokenizer, text: str) -> list[int]:
     while place < len(symbols):
         for spelt in ([*space, *core], core):
             if spelt and symbols[place : place + len(spelt)] == spelt:
-                found.append(HOLE)
+                found.append(tokenizer.hole)
                 place += len(spelt)
                 break
         else:
@@ -102,5 +106,5 @@ def hide_word(text: str) -> str:
     return " ".join([*words[: len(words) // 2], WRITTEN, *words[len(words) // 2 + 1 :]])
 
 
-def holes_in(symbols: Sequence[int]) -> list[int]:
-    return [place for place, symbol in enumerate(symbols) if symbol == HOLE]
+def holes_in(symbols: Sequence[int], hole: int) -> list[int]:
+    return [place for place, symbol in enumerate(symbols) if symbol == hole]

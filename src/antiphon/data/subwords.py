@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from antiphon.config.schema import Subwords
 from antiphon.data.text import normalise
 from antiphon.data.unmerge import split_merges, split_unigrams
-from antiphon.data.vocab import END, PAD, SILENT, SPECIAL, START, UNKNOWN
+from antiphon.data.vocab import END, HOLE, PAD, SILENT, SPECIAL, START, UNKNOWN
 from antiphon.data.words import WORD_START, gather
 from antiphon.errors import AntiphonError
 
@@ -51,6 +51,7 @@ class SubwordTokenizer:
     model: str  # bpe | unigram
 
     file_ending = "model"
+    hole = HOLE
 
     @cached_property
     def processor(self) -> sentencepiece.SentencePieceProcessor:

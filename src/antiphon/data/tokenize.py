@@ -1,4 +1,4 @@
-"""Tokenisers: text to numbers and back, in words, characters, bytes or subwords; and their files."""
+"""Tokenisers: text to numbers and back, in words, characters, bytes or pieces of words; and their files."""
 
 import json
 from collections import Counter
@@ -10,18 +10,23 @@ from typing import Any, Literal, Protocol, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from antiphon.config.schema import Bytes, Characters, Cutting, Labels, Spelled, Subwords, Words
+from antiphon.config.schema import ByteBpe, Bytes, Characters, Cutting, Labels, Spelled, Subwords, WordPiece, Words
+from antiphon.data.byte_bpe import ByteBpeTokenizer, open_byte_bpe
 from antiphon.data.labels import LabelTokenizer, learn_labels
+from antiphon.data.raw_bytes import ByteTokenizer
 from antiphon.data.spelled import SpelledTokenizer, learn_spelled
 from antiphon.data.subwords import learn_subwords, open_subwords
 from antiphon.data.text import normalise
-from antiphon.data.vocab import FORMAT, SILENT, SPECIAL, UNKNOWN, Vocabulary, most_frequent, to_json
+from antiphon.data.vocab import FORMAT, HOLE, SPECIAL, UNKNOWN, Vocabulary, most_frequent, read_symbols, to_json
+from antiphon.data.wordpiece import WordPieceTokenizer, open_wordpiece
 from antiphon.data.words import AMBIGUOUS, JOINER, WORD_START, Split, cut_words, join_words, spell_words
 from antiphon.errors import AntiphonError
 from antiphon.files import write_whole
 
 Choice = Cutting
 SideName = Literal["source", "target"]
+_InJson = Words | Characters | Bytes | Labels | Spelled | ByteBpe | WordPiece
+Borrowed = ByteBpeTokenizer | WordPieceTokenizer  # of imported models
 
 
 class Tokenizer(Protocol):
@@ -32,6 +37,10 @@ class Tokenizer(Protocol):
 
     @property
     def size(self) -> int: ...
+
+    @property
+    def hole(self) -> int:
+        """The number that stands where a word is hidden: `<unk>`, unless a symbol is kept for it."""
 
     def encode(self, text: str) -> list[int]:
         """The normalised text as numbers, without start and end."""
@@ -69,6 +78,7 @@ class WordTokenizer:
     split: Split
 
     file_ending = "json"
+    hole = HOLE
 
     @property
     def size(self) -> int:
@@ -107,6 +117,7 @@ class CharacterTokenizer:
     vocabulary: Vocabulary
 
     file_ending = "json"
+    hole = HOLE
 
     @property
     def size(self) -> int:
@@ -137,47 +148,6 @@ class CharacterTokenizer:
         return to_json({"kind": "characters", "symbols": self.vocabulary.learnt})
 
 
-@dataclass(frozen=True)
-class ByteTokenizer:
-    """One number a UTF-8 byte: 4 to 259."""
-
-    file_ending = "json"
-    size = len(SPECIAL) + 256
-
-    def encode(self, text: str) -> list[int]:
-        return [byte + len(SPECIAL) for byte in normalise(text).encode()]
-
-    def decode(self, ids: Sequence[int]) -> str:
-        spoken = [i for i in ids if i not in SILENT]
-        parts = [SPECIAL[i].encode() if i == UNKNOWN else bytes([i - len(SPECIAL)]) for i in spoken]
-        return normalise(b"".join(parts).decode(errors="replace"))
-
-    def spellings(self) -> list[bytes]:
-        spelt = [bytes([byte]) for byte in range(256)]
-        return [b""] * UNKNOWN + [SPECIAL[UNKNOWN].encode(), *(b" " if byte.isspace() else byte for byte in spelt)]
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [SPECIAL[i] if i < len(SPECIAL) else _show_byte(i - len(SPECIAL)) for i in ids]
-
-    def words(self, ids: Sequence[int]) -> None:
-        return None
-
-    def unknown(self, text: str) -> list[str]:
-        return []
-
-    def splits(self) -> None:
-        return None
-
-    def to_bytes(self) -> bytes:
-        return to_json({"kind": "bytes"})
-
-
-def _show_byte(byte: int) -> str:
-    if byte == ord(" "):
-        return WORD_START
-    return chr(byte) if 32 < byte < 127 else f"<0x{byte:02X}>"
-
-
 def learn(choice: Choice, texts: Iterable[str]) -> Tokenizer:
     """Learns a tokeniser; `texts` is gone through more than once, so it must start anew each time."""
     match choice:
@@ -195,6 +165,11 @@ def learn(choice: Choice, texts: Iterable[str]) -> Tokenizer:
             return learn_labels(between, texts)
         case Spelled(size=size, letters=letters):
             return learn_spelled(size, letters, texts)
+        case ByteBpe() | WordPiece():
+            raise AntiphonError(
+                f'tokenizer.kind = "{choice.kind}" cannot be learnt: it comes with an imported model, which '
+                'train.start names. To learn pieces of words, take kind = "subwords".'
+            )
         case _:
             assert_never(choice)
 
@@ -223,7 +198,7 @@ def load_tokenizer(folder: Path, side: SideName, choice: Choice) -> Tokenizer:
         raise AntiphonError(f"{path}: damaged, or of another run ({reason}). Train again, or copy it anew.") from error
 
 
-def _from_json(content: Any, choice: Words | Characters | Bytes | Labels | Spelled) -> Tokenizer:
+def _from_json(content: Any, choice: _InJson) -> Tokenizer:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError("not a tokeniser file")
     if content.get("kind") != choice.kind:
@@ -232,29 +207,21 @@ def _from_json(content: Any, choice: Words | Characters | Bytes | Labels | Spell
         case Words(split=split):
             if content.get("split") != split:
                 raise ValueError(f"its words are split at {str(content.get('split'))[:40]!r}, not {split!r}")
-            return WordTokenizer(_symbols(content), split)
+            return WordTokenizer(read_symbols(content), split)
         case Characters():
-            vocabulary = _symbols(content)
+            vocabulary = read_symbols(content)
             if any(len(symbol) != 1 for symbol in vocabulary.learnt):
                 raise ValueError("not every symbol is one character")
             return CharacterTokenizer(vocabulary)
         case Bytes():
             return ByteTokenizer()
         case Labels(between=between):
-            return LabelTokenizer(_symbols(content), between)
+            return LabelTokenizer(read_symbols(content), between)
         case Spelled():
-            return SpelledTokenizer(_symbols(content), _symbols({"symbols": content.get("letters")}))
+            return SpelledTokenizer(read_symbols(content), read_symbols({"symbols": content.get("letters")}))
+        case ByteBpe():
+            return open_byte_bpe(content)
+        case WordPiece():
+            return open_wordpiece(content)
         case _:
             assert_never(choice)
-
-
-def _symbols(content: dict[str, Any]) -> Vocabulary:
-    symbols = content.get("symbols")
-    if not isinstance(symbols, list) or not all(isinstance(symbol, str) and symbol for symbol in symbols):
-        raise ValueError("its symbols are not texts")
-    if len(set(symbols)) != len(symbols):
-        raise ValueError("a symbol stands in it twice")
-    # A line break or half a surrogate pair in an answer would spoil what the user reads.
-    if any(symbol not in (" ", normalise(symbol)) for symbol in symbols):
-        raise ValueError("its symbols are not normalised text")
-    return Vocabulary(tuple(symbols))

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from antiphon.data.text import normalise
+
 PAD, START, END, UNKNOWN = 0, 1, 2, 3
 SPECIAL = ("<pad>", "<s>", "</s>", "<unk>")
 HOLE = UNKNOWN  # a word that is hidden is one that is not known
@@ -53,3 +55,31 @@ def most_frequent(counts: Counter[str], size: int) -> Vocabulary:
     """The `size` most frequent symbols; of equally frequent ones the first by code point, whatever the file's order."""
     ranked = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     return Vocabulary(tuple(symbol for symbol, _ in ranked[:size]))
+
+
+def read_texts(content: dict[str, Any]) -> Vocabulary:
+    """The symbols of a tokeniser's file; ValueError where they cannot be any."""
+    symbols = content.get("symbols")
+    if not isinstance(symbols, list) or not all(isinstance(symbol, str) and symbol for symbol in symbols):
+        raise ValueError("its symbols are not texts")
+    if len(set(symbols)) != len(symbols):
+        raise ValueError("a symbol stands in it twice")
+    return Vocabulary(tuple(symbols))
+
+
+def read_symbols(content: dict[str, Any]) -> Vocabulary:
+    """The same, of symbols that are normalised text."""
+    vocabulary = read_texts(content)
+    # A line break or half a surrogate pair in an answer would spoil what the user reads.
+    if any(symbol not in (" ", normalise(symbol)) for symbol in vocabulary.learnt):
+        raise ValueError("its symbols are not normalised text")
+    return vocabulary
+
+
+def read_hole(content: dict[str, Any], vocabulary: Vocabulary) -> int:
+    """The number of the symbol that a tokeniser's file keeps for hidden words."""
+    symbol = content.get("hole")
+    number = HOLE if symbol == SPECIAL[HOLE] else vocabulary.ids.get(str(symbol))
+    if number is None:
+        raise ValueError("its symbol of a hidden word is no symbol")
+    return number

@@ -62,6 +62,13 @@ def spell_words(symbols: Iterable[str], split: Split) -> list[bytes]:
     ]
 
 
+def show_byte(byte: int) -> str:
+    """The label of a byte, for pictures."""
+    if byte == ord(" "):
+        return WORD_START
+    return chr(byte) if 32 < byte < 127 else f"<0x{byte:02X}>"
+
+
 # What the names of their letters in Unicode begin with.
 _WITHOUT_SPACES = ("CJK UNIFIED", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR", "TIBETAN")
 

@@ -58,7 +58,7 @@ class Filling:
         encoded = [self.encode(text) if text.strip() else [] for text in texts]
         refuse_too_long(self.run, encoded, search, places)
         for place, symbols in zip(places, encoded, strict=True):
-            if symbols and not holes_in(symbols):
+            if symbols and not holes_in(symbols, self.source.hole):
                 raise AntiphonError(f"{place}: nothing to guess. Write {WRITTEN} where a word is missing.")
         answers: list[list[Answer]] = [[EMPTY] for _ in texts]
         lengths_N2 = np.array([[len(symbols) + 1, 0] for symbols in encoded], dtype=np.int32).reshape(-1, 2)
@@ -79,7 +79,7 @@ class Filling:
         source_BS, mask_BS = make_sources([[START, *row] for row in rows])
         hidden = np.zeros(source_BS.shape, dtype=bool)
         for row, symbols in enumerate(rows):
-            hidden[row, [1 + place for place in holes_in(symbols)]] = True
+            hidden[row, [1 + place for place in holes_in(symbols, self.source.hole)]] = True
         batch = Batch(source_BS, mask_BS, source_BS, source_BS, torch.from_numpy(hidden))
         special_V = torch.arange(self.source.size) < len(SPECIAL)
         logits_PV = self._speak(batch)[0].masked_fill(special_V, -math.inf)
@@ -100,7 +100,7 @@ class Filling:
             words = [row[rank] for row, rank in zip(best_PK.indices.tolist(), ranks, strict=True)]
             each = [row[rank] for row, rank in zip(best_PK.values.tolist(), ranks, strict=True)]
             whole = list(symbols)
-            for place, word in zip(holes_in(symbols), words, strict=True):
+            for place, word in zip(holes_in(symbols, self.source.hole), words, strict=True):
                 whole[place] = word
             score = math.exp(sum(each) / len(each))
             answers.append(

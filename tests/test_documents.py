@@ -21,6 +21,7 @@ from antiphon.config import toml
 from antiphon.config.keys import all_tables, choices_of, join, kind_of
 from antiphon.config.schema import Run
 from antiphon.config.text import recipe_names
+from tests.foreign import write_bert, write_gpt2
 
 # Here it is meant: `main` reads the words from sys.argv, as under a shell.
 pytestmark = pytest.mark.filterwarnings("ignore:Cyclopts application invoked without tokens:UserWarning")
@@ -138,6 +139,8 @@ def folder(tmp_path, monkeypatch):
     """A folder with the files that the documents speak of; runs in it are cut short, whatever they ask for."""
     pairs = [f"{TENS[value // 10 - 2]}{ONES[value % 10]}\t{value}\n" for value in range(20, 100)]
     (tmp_path / "pairs.tsv").write_text("".join(pairs[:70]), "utf-8")
+    write_gpt2(tmp_path / "gpt2")
+    write_bert(tmp_path / "bert")
     (tmp_path / "test.tsv").write_text("".join(pairs[70:]), "utf-8")
     for name, part in (("text.txt", pairs[:70]), ("test.txt", pairs[70:])):
         (tmp_path / name).write_text("".join(part).replace("\t", " is "), "utf-8")

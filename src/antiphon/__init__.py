@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from antiphon.api import compare, load, train
     from antiphon.errors import AntiphonError
+    from antiphon.exchange.importing import import_folder
     from antiphon.trained import Model
 
-__all__ = ["AntiphonError", "Model", "compare", "load", "train"]
+__all__ = ["AntiphonError", "Model", "compare", "import_folder", "load", "train"]
 
 
 def __getattr__(name: str) -> Any:
@@ -16,6 +17,10 @@ def __getattr__(name: str) -> Any:
         from antiphon.errors import AntiphonError
 
         return AntiphonError
+    if name == "import_folder":
+        from antiphon.exchange.importing import import_folder
+
+        return import_folder
     if name in __all__:
         from antiphon import api
 

@@ -570,6 +570,22 @@ def show(
     run_show(model, text, out, gradients, json, Chosen(of, layer, head, symbols), beam)
 
 
+@app.command(name="import")
+def import_(folder: Path, *, out: Path) -> None:
+    """Make a model folder of a Hugging Face folder that holds a GPT-2, a BERT or a RoBERTa. Fetches nothing.
+
+    Parameters
+    ----------
+    folder
+        A folder with config.json, model.safetensors and a tokeniser (tokenizer.json, or vocabulary files).
+    out
+        The model folder to make.
+    """
+    from antiphon.commands.importing import run_import
+
+    run_import(folder, out)
+
+
 @app.command
 def verify(model: Path, file: Path | None = None, *, json: Flag = False) -> None:
     """Prove the promises on your own model: batches change nothing, step = all at once, save-load-same, checksums.

@@ -72,9 +72,10 @@ def _tagger(choice: schema.Tagger, source_size: int, tags: int) -> labelling.Tag
 
 def _masked(choice: schema.Masked, size: int) -> masked.Masked:
     width, embedding = schema.memory_width(choice.encoder), schema.embedding_width(choice.encoder)
-    source = _tokens(choice.encoder, size)
+    source, stack = _tokens(choice.encoder, size), choice.encoder
+    norm = nn.LayerNorm(embedding, stack.norm_epsilon if isinstance(stack, schema.TransformerStack) else 1e-5)
     return masked.Masked(
-        source, build_encoder(choice.encoder, carry=False), nn.Linear(width, embedding), nn.LayerNorm(embedding),
+        source, build_encoder(choice.encoder, carry=False), nn.Linear(width, embedding), norm,
         Words(embedding, size, source.weight_VD), masked.Pair(width, embedding) if choice.next_sentence else None,
     )  # fmt: skip
 

@@ -24,6 +24,8 @@ class Holed:
 
     inner: Tokenizer
 
+    hole = HOLE
+
     @property
     def file_ending(self) -> str:
         return self.inner.file_ending
@@ -42,7 +44,8 @@ class Holed:
         return " " if any(len(spelt) > 1 and spelt.startswith(b" ") for spelt in self._spelt) else ""
 
     def encode(self, text: str) -> list[int]:
-        return encode_with_holes(self.inner, text)
+        # What is dug and what is asked is the same symbol, also where a masked model has one of its own for it.
+        return [HOLE if one == self.inner.hole else one for one in encode_with_holes(self.inner, text)]
 
     def decode(self, ids: Sequence[int]) -> str:
         text = ""

@@ -155,7 +155,7 @@ def test_flags_of_search_are_refused(folder, antiphon):
     assert ended.err == (
         "antiphon: --beam: a model of spans weighs all its spans, and searches for nothing. Leave it out.\n"
     )
-    ended = antiphon("embed", folder, stdin=b"a\tb\n")
+    ended = antiphon("predict", folder, "--embed", stdin=b"a\tb\n")
     assert ended.err == (
         "antiphon: embed: a model of spans reads a question with its paragraph, and has no vector of a text. "
         "Take the model that it started from, or a classifier.\n"

@@ -16,16 +16,7 @@ from antiphon.data.holdout import hold_out, hold_out_end
 from antiphon.data.holes import opened
 from antiphon.data.labels import LabelTokenizer
 from antiphon.data.questions import asked_texts
-from antiphon.data.rows import (
-    NOUNS,
-    group_noun,
-    has_labels,
-    has_questions,
-    has_source,
-    is_written,
-    layout_of,
-    read_split,
-)  # fmt: skip
+from antiphon.data.rows import NOUNS, group_noun, has_questions, has_source, is_written, layout_note, read_split
 from antiphon.data.store import PairStore, open_store
 from antiphon.data.tokenize import Choice, SideName, Tokenizer, learn, load_tokenizer, save_tokenizer
 from antiphon.data.writer import OVERLONG, SIDES, Writer
@@ -130,7 +121,7 @@ def _build(data: Data, folder: Path, mark: str, tell: Tell, rows: Rows, given: G
     tell(f"writing the validation {NOUNS[rows]}s")
     valid = _written(writer, data, doctor, "valid")
     write_text(folder / VALID_PAIRS, "".join(json.dumps(texts) + "\n" for texts in writer.valid_texts))
-    notes = [*_held_out_note(data, doctor), *_layout_note(data, rows), *writer.notes(data)]
+    notes = [*_held_out_note(data, doctor), *layout_note(data, rows), *writer.notes(data)]
     label = {
         "fingerprint": mark,
         "files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in [*names, VALID_PAIRS]},
@@ -164,12 +155,6 @@ def _check_labels(target: Tokenizer, examples: int, least: int) -> None:
             f"data.train: {len(target.labels):,} different labels for {examples:,} texts, such as "
             f"{target.labels[-1][:40]!r}. Is that the column of the labels? Else name it: data.columns = [2, 1]."
         )
-
-
-def _layout_note(data: Data, rows: Rows) -> Iterator[str]:
-    layout = layout_of(data, rows) if has_labels(rows) and not data.columns else None
-    if layout is not None:
-        yield f"labels: {layout.told()}, found by looking at {data.train[0]} (data.columns says otherwise)"
 
 
 def _examine(data: Data, tell: Tell, rows: Rows) -> Doctor:

@@ -117,6 +117,13 @@ def layout_of(data: Data, rows: Rows) -> Layout | None:
     return None if data.train_target or rows == "tagged" else labelled(data, rows).layout(data.train[0], "data.train")
 
 
+def layout_note(data: Data, rows: Rows) -> Iterator[str]:
+    """What was found by looking, for the report."""
+    layout = layout_of(data, rows) if has_labels(rows) and not data.columns else None
+    if layout is not None:
+        yield f"labels: {layout.told()}, found by looking at {data.train[0]} (data.columns says otherwise)"
+
+
 def read_texts(path: str, key: str, rows: Rows) -> Iterator[Row]:
     """The lines of plain text, as pairs whose source is nothing; in a running text a blank line is a line too."""
     filled = parted = 0

@@ -152,6 +152,8 @@ def folder(tmp_path, monkeypatch):
     sentences = [tagged.replace("big", f"big{n}") for n in range(12)]
     (tmp_path / "tagged.conll").write_text("\n".join(sentences[:9]), "utf-8")
     (tmp_path / "tagged-test.conll").write_text("\n".join(sentences[9:]), "utf-8")
+    asked = '{{"question": "Who wrote it?", "context": "Ada {0} wrote it in {0}.", "answers": ["Ada {0}"]}}\n'
+    (tmp_path / "questions.jsonl").write_text("".join(asked.format(n) for n in range(30)), "utf-8")
     load_run = toml.load_run
     for module in (toml, api):
         monkeypatch.setattr(

@@ -266,14 +266,15 @@ def predict(
 ) -> None:
     """Answer every line of FILE or of standard input: line N of the output answers line N of the input.
 
-    A language model of texts completes each line, and writes freely after an empty one.
+    A language model of texts completes each line, and writes freely after an empty one. A model of spans reads lines of
+    question TAB paragraph, or a file of questions, and gives an empty line where there is no answer.
 
     Parameters
     ----------
     model
         A model folder.
     file
-        Text, one input a line, or .gz of it; absent, standard input.
+        Text, one input a line; of a model of spans also SQuAD's JSON or JSONL; .gz of any. Absent, standard input.
     partners
         A model that writes together with MODEL: the mean of their probabilities counts. Both need the same target
         vocabulary. May be given often.
@@ -284,7 +285,7 @@ def predict(
     int8
         Weights in 8 bits while the answer is written: almost always the same answers.
     scores
-        Put the score and a TAB before each answer; of a classifier it is the probability of the label.
+        Put the score and a TAB before each answer; of a label or a span it is the probability.
     confidence
         Put the confidence and a TAB before each answer: the geometric mean of its symbols' calibrated probabilities.
         With --json also the probability of each word and of the whole, and warnings.
@@ -364,7 +365,8 @@ def evaluate(
 
     A language model is scored on plain text: perplexity a symbol and a word, bits a character and a byte. A classifier
     is scored on texts and their labels: accuracy, F1, calibration, and which labels it confuses. A tagger is scored on
-    CoNLL files: accuracy of words and sentences, F1 of spans.
+    CoNLL files: accuracy of words and sentences, F1 of spans. A model of spans is scored on SQuAD's JSON or JSONL of
+    questions: exact match and F1, as the official scripts count them.
 
     Parameters
     ----------
@@ -372,7 +374,7 @@ def evaluate(
         A model folder, or a file of answers: line N answers line N of TEST.
     test
         Test pairs, or texts and labels: TSV, JSONL, or sources with --target; plain text for a language model, CoNLL
-        for a tagger; .gz of any.
+        for a tagger, questions for a model of spans; .gz of any.
     target
         The line-aligned targets of TEST.
     references
@@ -528,7 +530,7 @@ def show(
     model: Path,
     text: str,
     *,
-    of: Literal["cross", "encoder", "decoder"] | None = None,
+    of: Literal["ends", "cross", "encoder", "decoder"] | None = None,
     layer: int | None = None,
     head: int | None = None,
     symbols: Flag = False,
@@ -547,9 +549,10 @@ def show(
     model
         A model folder.
     text
-        The input.
+        The input; of a model of spans question TAB paragraph.
     of
-        Where the answer looked in the source (cross), the source in itself (encoder), the answer in itself (decoder).
+        Where the answer looked in the source (cross), the source in itself (encoder), the answer in itself (decoder);
+        where a span begins and ends (ends).
     layer
         The layer to draw, from 1.
     head

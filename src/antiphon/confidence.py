@@ -27,6 +27,7 @@ from antiphon.evaluate.guards import Usual, longest_repeat, unread_words
 from antiphon.labelling.classifying import Classifying
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering
+from antiphon.labelling.pointing import Pointing
 from antiphon.labelling.tagging import Tagging
 from antiphon.pipeline import Answer, Pipeline
 
@@ -139,6 +140,9 @@ def judge_answers(
         return _judge_labels(pipeline, temperature, texts, answers)
     if isinstance(pipeline, Tagging):
         return [_judge_tags(pipeline, temperature, *pair) for pair in zip(texts, answers, strict=True)]
+    if isinstance(pipeline, Pointing):
+        chances = pipeline.chances(texts, answers, temperature)
+        return [CERTAIN if one is None else Confidence(one, one, (), ()) for one in chances]
     task = guards.UNKNOWN_TASK if calibration is None else calibration.usual
     written = [(*answer.symbols, END) if answer.ended else answer.symbols for answer in answers]
     asked = [n for n, text in enumerate(texts) if written[n] and pipeline.source.encode(text)]

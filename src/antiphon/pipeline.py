@@ -43,6 +43,7 @@ class Answer:
     log_probabilities: tuple[float, ...]  # one a symbol, and one for the end where there is one
     ended: bool  # False where the length limit cut it
     symbols: tuple[int, ...]
+    span: tuple[int, int] | None = None  # of a part of a paragraph: its first character, and the one behind its last
 
 
 EMPTY = Answer("", 0.0, 0.0, (), (), True, ())

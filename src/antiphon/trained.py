@@ -19,7 +19,8 @@ from antiphon.evaluate.scores import PLAIN, Scoring, gather, score_all
 from antiphon.evaluate.texts import text_scores
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering, Labelling, writing
-from antiphon.labelling.scoring import Marks, mark, mark_holes, refuse_search
+from antiphon.labelling.pointing import Pointing
+from antiphon.labelling.scoring import Marks, mark, mark_answers, mark_holes, refuse_search
 from antiphon.pipeline import Answer
 from antiphon.show.attention import Attention, read_attention
 from antiphon.show.chains import Gradients
@@ -67,7 +68,7 @@ class Model:
         More answers or groups than its beam has room for widen the beam, unless a beam is given too.
         """
         given = {key: value for key, value in changes.items() if value is not None}
-        if isinstance(self.pipeline, Labelling):
+        if isinstance(self.pipeline, Labelling | Pointing):
             refuse_search(self.pipeline, given)
         own = base or self.pipeline.run.search
         n_best, groups = given.get("n_best", own.n_best), given.get("groups", own.groups)
@@ -88,10 +89,13 @@ class Model:
         """Answers the sources and scores them against the targets; perplexity is found without answering.
 
         With `any_target` a source that comes several times is asked once, and any of its targets is right. `references`
-        are further right answers, a list a pair. A language model at `endpoint` is asked to judge too.
+        are further right answers, a list a pair. A language model at `endpoint` is asked to judge too. Of a model of
+        spans a source is question TAB paragraph, and a target of nothing says that there is no answer.
         """
         if isinstance(self.pipeline, Labelling):
             return self.mark(pairs, tell).scores
+        if isinstance(self.pipeline, Pointing):
+            return mark_answers(self.pipeline, *gather(list(pairs), references, any_target), search, tell)
         self.refuse_pairs("evaluate")
         pairs, judge = list(pairs), scoring.meteor()
         if not pairs:
@@ -109,6 +113,11 @@ class Model:
             raise AntiphonError(
                 f"{verb}: a language model {does} and answers no sources. "
                 "Score it on plain text: antiphon evaluate, or model.evaluate_texts(texts)."
+            )
+        if isinstance(self.pipeline, Pointing):
+            raise AntiphonError(
+                f"{verb}: a model of spans answers questions on paragraphs, and these are pairs. "
+                "Score it on questions: antiphon evaluate."
             )
 
     def mark(self, examples: Iterable[tuple[str, str]], tell: Callable[[int], None] | None = None) -> Marks:

@@ -16,6 +16,7 @@ from antiphon.errors import AntiphonError
 from antiphon.labelling.classifying import Classifying
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering
+from antiphon.labelling.pointing import Pointing
 from antiphon.labelling.reading import refuse_too_long
 from antiphon.labelling.tagging import Tagging
 from antiphon.pipeline import Pipeline
@@ -30,6 +31,11 @@ def embed(pipeline: Answering, texts: Sequence[str], first: int = 0, batch_token
 
     Of a classifier it is what its pool gives. An empty text is a vector of zeros. `first` as in Pipeline.answer.
     """
+    if isinstance(pipeline, Pointing):
+        raise AntiphonError(
+            "embed: a model of spans reads a question with its paragraph, and has no vector of a text. "
+            "Take the model that it started from, or a classifier."
+        )
     found_NM = np.zeros((len(texts), vector_width(pipeline.run)), dtype=np.float32)
     pipeline.model.eval()
     for numbers, batch in _batches(pipeline, _rows(pipeline, texts, first), batch_tokens):

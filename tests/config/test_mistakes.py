@@ -93,7 +93,10 @@ def test_unknown_keys_below_a_kind_have_the_user_s_address():
             'Did you mean "additive"? Known: none, dot, scaled_dot, bilinear, additive, cosine, location, multi_head',
         ),
         ("model.encoder.kind=3", "model.encoder.kind: no such choice as 3. Known: recurrent, transformer"),
-        ("model.kind=seq", "model.kind: no such choice as 'seq'. Known: seq2seq, language_model, classifier, tagger"),
+        (
+            "model.kind=seq",
+            "model.kind: no such choice as 'seq'. Known: seq2seq, language_model, classifier, tagger, masked, spans",
+        ),
         (
             "model.encoder.cell=LSTM",
             "model.encoder.cell: no such choice as 'LSTM'. Did you mean \"lstm\"? Known: elman, lstm, gru, peephole, full_peephole, coupled, orthogonal",

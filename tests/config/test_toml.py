@@ -220,6 +220,7 @@ def whole_runs():
     }
 
     def fitted(tables):
+        tables["data"]["stride"] = 0
         for side in ("source", "target"):
             if tables["data"][side]["tokenizer"]["kind"] in ("labels", "spelled"):
                 tables["data"][side] = Side().model_dump()
@@ -235,6 +236,12 @@ def whole_runs():
                 learning |= {"balance": 0.0, "label_smoothing": 0.0}
             return tables | {"data": data, "train": tables["train"] | learning}
         tables["data"] |= {"columns": [], "header": False}
+        if tables["model"]["kind"] == "spans":
+            tables["data"]["source"]["tokenizer"].pop("dropout", None)
+            data = tables["data"] | sourceless | {"source": tables["data"]["source"], "joint": True, "window": 0}
+            learning = {"metric": "f1", "corruption": {}, "teacher_forcing": {}, "r_drop": 0.0, "balance": 0.0}
+            tables["train"] |= learning
+            return tables | {"data": data | {"target": Side().model_dump()}}
         tables["train"] |= {"balance": 0.0}
         if "encoder" in tables["model"]:
             return tables | {"data": tables["data"] | {"window": 0}}

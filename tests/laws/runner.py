@@ -62,6 +62,12 @@ TAGGER = (
     "model.encoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,layer_drop=0.4}",
     "train.label_smoothing=0.0", "train.word_dropout=0.1", "train.accumulate=2", "train.average=3",
 )  # fmt: skip
+# Spans in paragraphs that are read in windows, with and without an answer.
+SPANS = (
+    *COMMON, "model.kind=spans", "data.source.tokenizer={kind=words}", "model.no_answer=true", "data.max_length=12",
+    "model.encoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,layer_drop=0.4}",
+    "data.stride=5", "train.word_dropout=0.1", "train.accumulate=2", "train.ema=0.9", "train.metric=f1",
+)  # fmt: skip
 WORDS = ("data.source.tokenizer={kind=words}", "data.target.tokenizer={kind=words}")
 # All that could make a resumed run differ: dropout of symbols, accumulation, a moving average, an average of the
 # best, words of the model's own, noise, two passes.
@@ -111,6 +117,27 @@ def write_tags(path: Path, count: int = 100) -> Path:
     sentences = [draw.choices(words, k=draw.randint(1, 6)) for _ in range(count)]
     tagged = [[f"{word}\t{'B-ODD' if words.index(word) % 2 == 0 else 'O'}\n" for word in each] for each in sentences]
     path.write_text("\n".join("".join(lines) for lines in tagged), encoding="utf-8")
+    return path
+
+
+def write_questions(path: Path, count: int = 120) -> Path:
+    """Who has how many of what, in SQuAD's own layout; why, nobody says."""
+    draw, names, numbers, things = (
+        random.Random(5),
+        ["Ada", "Ben", "Cleo"],
+        ["two", "six"],
+        ["old maps", "cats", "big dogs"],
+    )
+    paragraphs = []
+    for number in range(count):
+        told = dict(zip(("Who", "How many", "What"), map(draw.choice, (names, numbers, things)), strict=True))
+        context = "so it is . " * draw.randint(0, 3) + "{} has {} {} .".format(*told.values())
+        asked = draw.choice(list(told)) if number % 4 else "Why"
+        answers = [{"text": told[asked], "answer_start": context.index(told[asked])}] if asked in told else []
+        question = {"question": f"{asked} ?", "id": f"q{number}", "answers": answers, "is_impossible": not answers}
+        paragraphs.append({"context": context, "qas": [question]})
+    content = {"version": "v2.0", "data": [{"title": "things", "paragraphs": paragraphs}]}
+    path.write_text(json.dumps(content), encoding="utf-8")
     return path
 
 

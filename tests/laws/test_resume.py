@@ -18,11 +18,13 @@ from tests.laws.runner import (
     RECURRENT,
     RUNNING_RECURRENT,
     RUNNING_TRANSFORMER,
+    SPANS,
     TAGGER,
     TRANSFORMER,
     sittings,
     write_labels,
     write_pairs,
+    write_questions,
     write_tags,
     write_text,
 )
@@ -136,8 +138,14 @@ def test_a_full_disk_loses_nothing(place, ends, story, file, reason, before):
 
 @pytest.mark.parametrize(
     ("sets", "write"),
-    [(CLASSIFIER, write_labels), (TAGGER, write_tags), (PROMPTED, write_pairs), (DENOISED, write_text)],
-    ids=["labels", "tags", "prompts", "holes"],
+    [
+        (CLASSIFIER, write_labels),
+        (TAGGER, write_tags),
+        (PROMPTED, write_pairs),
+        (DENOISED, write_text),
+        (SPANS, write_questions),
+    ],
+    ids=["labels", "tags", "prompts", "holes", "spans"],
 )
 def test_other_shapes_go_on_too(tmp_path, sets, write):
     stories = {

@@ -10,10 +10,11 @@ from antiphon.config import schema
 from antiphon.data.vocab import SPECIAL
 from antiphon.encode.letters import Letters
 from antiphon.encode.tokens import Tokens
-from antiphon.models import labelling, masked, writing
+from antiphon.models import labelling, masked, pointing, writing
 from antiphon.models.contracts import Decoder, Encoder
 from antiphon.models.model import Model
 from antiphon.predict.chain import Chain
+from antiphon.predict.ends import Ends
 from antiphon.predict.heads import Between, Words
 
 
@@ -30,6 +31,8 @@ def build_model(choice: schema.Model, source_size: int, target_size: int) -> Mod
             return _tagger(choice, source_size, target_size - len(SPECIAL))
         case schema.Masked():
             return _masked(choice, target_size)
+        case schema.Spans():
+            return _spans(choice, source_size)
         case _:
             assert_never(choice)
 
@@ -78,6 +81,12 @@ def _masked(choice: schema.Masked, size: int) -> masked.Masked:
         source, build_encoder(choice.encoder, carry=False), nn.Linear(width, embedding), norm,
         Words(embedding, size, source.weight_VD), masked.Pair(width, embedding) if choice.next_sentence else None,
     )  # fmt: skip
+
+
+def _spans(choice: schema.Spans, source_size: int) -> pointing.Spans:
+    head = Ends(schema.memory_width(choice.encoder), choice.head_dropout)
+    encoder = build_encoder(choice.encoder, carry=False)
+    return pointing.Spans(_tokens(choice.encoder, source_size), encoder, head, choice.front, choice.no_answer)
 
 
 def _letters(choice: schema.Tagger) -> Letters | None:

@@ -10,6 +10,7 @@ from antiphon.api import load
 from antiphon.commands.asking import Asked, progress, read_references, read_test, with_holes
 from antiphon.commands.lines import print_scores, say_json
 from antiphon.commands.marks import mark_labels
+from antiphon.commands.questions import mark_questions
 from antiphon.commands.systems import Entry, enter, refuse_missing
 from antiphon.data.rows import has_source
 from antiphon.errors import AntiphonError
@@ -17,6 +18,7 @@ from antiphon.evaluate.endpoint import Endpoint
 from antiphon.evaluate.geval import judge_by_model
 from antiphon.evaluate.scores import Scoring, gather, score_all
 from antiphon.labelling.opening import Labelling
+from antiphon.labelling.pointing import Pointing
 from antiphon.trained import Model
 
 
@@ -38,6 +40,9 @@ def run_evaluate(
     model = load(path, int8) if os.path.isdir(path) else None
     if model is not None and isinstance(model.pipeline, Labelling):
         mark_labels(model, test, target, as_json, out)
+        return
+    if model is not None and isinstance(model.pipeline, Pointing):
+        mark_questions(model.pipeline, test, {"--target": target, "--references": references, "--out": out}, as_json)
         return
     if out is not None:
         raise AntiphonError(f"--out {out}: a picture of confused labels, and this model gives none. Leave it out.")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from antiphon.commands.asking import Reader, progress, read_test
 from antiphon.commands.lines import print_scores, say, say_json, terminal
+from antiphon.commands.questions import first_answers
 from antiphon.config.schema import Labels
 from antiphon.data.corpus import Row
 from antiphon.data.rows import NOUNS, labelled
@@ -14,13 +15,16 @@ from antiphon.data.tagged import Tagged
 from antiphon.errors import AntiphonError
 from antiphon.files import write_text
 from antiphon.labelling.opening import Answering, Labelling
+from antiphon.labelling.pointing import Pointing
 from antiphon.labelling.tagging import Tagging
 from antiphon.show import confusion
 from antiphon.trained import Model
 
 
 def reader_of(pipeline: Answering) -> Reader | None:
-    """How a test file of labels is read: its label is what the model knows as one."""
+    """How a test file of labels is read: its label is what the model knows as one; of a question its first answer."""
+    if isinstance(pipeline, Pointing):
+        return lambda test, target: first_answers(test)
     if not isinstance(pipeline, Labelling):
         return None
     if isinstance(pipeline, Tagging):

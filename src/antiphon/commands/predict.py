@@ -10,9 +10,12 @@ from typing import Any
 
 from antiphon.api import load
 from antiphon.commands.lines import read_inputs, say, say_json
+from antiphon.commands.questions import read_asked
 from antiphon.confidence import Confidence
+from antiphon.data.corpus import STRAY
 from antiphon.errors import AntiphonError
 from antiphon.labelling.classifying import Classifying
+from antiphon.labelling.pointing import Pointing
 from antiphon.pipeline import Answer
 from antiphon.trained import Model
 from antiphon.vectors import embed
@@ -53,11 +56,13 @@ class _Line:
 
     number: int
     text: str
+    name: str  # the id of a question, where a file gives it one
     answers: Sequence[Answer]
     confidences: Sequence[Confidence]
     unseen: Sequence[str]
     doubts: Sequence[str]  # why there is no answer
-    labels: Mapping[str, float] | None = None  # a classifier's calibrated probability of each
+    labels: Mapping[str, float] | None  # a classifier's calibrated probability of each
+    spans: bool  # whether answers are parts of the text
 
 
 def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any], wanted: Wanted) -> None:
@@ -70,8 +75,11 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
         say(f"{folders.model}: not calibrated, so confidence is the model's own. Train it further: that calibrates it.")
     # A person who types a line wants its answer before the next.
     at_once = 1 if file is None and sys.stdin.isatty() else _AT_ONCE
-    lines, first, strange, silent = read_inputs(file), 0, 0, Counter[str]()
-    while texts := list(islice(lines, at_once)):
+    spans = isinstance(model.pipeline, Pointing)
+    lines = read_asked(file) if spans else ((line, "") for line in read_inputs(file))
+    first, strange, silent = 0, 0, Counter[str]()
+    while chunk := list(islice(lines, at_once)):
+        texts = [text for text, _ in chunk]
         found = model.pipeline.answer(texts, search, first)
         labels = _labels(model, texts, wanted)
         for number, (text, answers, sure) in enumerate(
@@ -84,7 +92,8 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
                 say(f"line {number}: never seen in training: {shown}")
             doubts = sure[0].doubts(least) if least is not None else ()
             silent.update(doubt.partition(":")[0] for doubt in doubts[:1])
-            line = _Line(number, text, answers, sure, unseen, doubts, labels[number - first - 1])
+            place = number - first - 1
+            line = _Line(number, text, chunk[place][1], answers, sure, unseen, doubts, labels[place], spans)
             _print(line, wanted, search.n_best)
         first += len(texts)
         sys.stdout.flush()
@@ -139,7 +148,9 @@ def _print(line: _Line, wanted: Wanted, n_best: int) -> None:
         print(_before(line, 0, wanted, n_best))
         return
     for place, answer in enumerate(line.answers):
-        print(_before(line, place, wanted, n_best) + answer.text)
+        # A paragraph may have line breaks, and an answer is one line.
+        text = STRAY.sub(" ", answer.text).replace("\t", " ") if line.spans else answer.text
+        print(_before(line, place, wanted, n_best) + text)
 
 
 def _before(line: _Line, place: int, wanted: Wanted, n_best: int) -> str:
@@ -160,11 +171,16 @@ def _numbers(line: _Line, wanted: Wanted) -> dict[str, Any]:
         }
         for answer in line.answers
     ]  # fmt: skip
+    for numbers, answer in zip(found, line.answers if line.spans else (), strict=line.spans):
+        start, end = answer.span or (None, None)
+        numbers |= {"start": start, "end": end, "probability": answer.score}
     for numbers, sure in zip(found, line.confidences, strict=bool(line.confidences)):
         words = [{"text": text, "probability": probability} for text, probability in sure.words]
         numbers |= {"confidence": sure.sentence, "probability": sure.probability, "words": words}
         numbers["warnings"] = sure.warnings
     whole = {"line": line.number, "source": line.text, "answers": found, "unseen": list(line.unseen)}
+    if line.name:
+        whole["id"] = line.name
     if line.labels is not None:
         whole["labels"] = line.labels
     if wanted.min_confidence is not None:

@@ -19,6 +19,7 @@ from antiphon.config.schema import Search
 from antiphon.data.batch import make_sources
 from antiphon.data.masking import hide_word
 from antiphon.data.prepare import VALID_PAIRS
+from antiphon.data.rows import has_questions
 from antiphon.data.vocab import END, SPECIAL, START, UNKNOWN
 from antiphon.errors import AntiphonError
 from antiphon.labelling.filling import Filling
@@ -74,7 +75,7 @@ def some_texts(folder: Path, pipeline: Answering) -> list[str]:
             return [_asked(str(source), str(target), pipeline) for source, target in pairs]
     draw = random.Random(1)  # noqa: S311 (reproducible, not secret)
     numbers = range(len(SPECIAL), pipeline.source.size)
-    parts = 2 if pipeline.run.rows == "compared" else 1
+    parts = 2 if pipeline.run.rows == "compared" or has_questions(pipeline.run.rows) else 1
     found = [
         "\t".join(pipeline.source.decode(draw.choices(numbers, k=draw.randint(1, 20))) for _ in range(parts))
         for _ in range(_TEXTS)

@@ -100,8 +100,9 @@ class Side(Table):
 
 
 # What a row of a data file is, by the model's kind and `data.window`: source and target; a text; a line of one text;
-# a text and its label; two texts and their label; words and as many tags.
-Rows = Literal["pairs", "texts", "running", "labelled", "compared", "tagged"]
+# a text and its label; two texts and their label; words and as many tags; a question, its paragraph and its answer;
+# the same, where there may be no answer.
+Rows = Literal["pairs", "texts", "running", "labelled", "compared", "tagged", "answered", "questions"]
 
 
 class Denoise(Table):
@@ -127,7 +128,7 @@ class Denoise(Table):
 
 
 class Data(Table):
-    """The files: TSV (source TAB target, text TAB label), JSONL, two line-aligned; plain text for a language model."""
+    """The files: TSV (source TAB target, text TAB label), JSONL, two line-aligned; plain text; SQuAD questions."""
 
     train: Paths
     """Training pairs: a file or a list of files."""
@@ -147,6 +148,8 @@ class Data(Table):
     """One vocabulary for both sides, learnt from both, with `data.source.tokenizer`."""
     max_length: Size = 256
     """Training pairs with more symbols than this on either side are left out, and counted in the report."""
+    stride: Count = 0
+    """Of questions: a paragraph that is too long is read in windows so many symbols apart; 0: half of `max_length`."""
     window: Count = 0
     """The lines are one running text, learnt from in windows of so many symbols; 0: each is a text by itself."""
     denoise: Denoise = Denoise()
@@ -682,8 +685,51 @@ class Masked(Table):
         return self
 
 
+class Spans(Table):
+    """n -> (start, end): read a question and its paragraph, and find the answer there (Devlin et al., 2019)."""
+
+    kind: Literal["spans"] = "spans"
+    encoder: Encoder = RecurrentEncoder()
+    """What reads question and paragraph, as one text."""
+    front: bool = True
+    """Put a place before the question, BERT's [CLS]; where there is no answer it is pointed at."""
+    no_answer: bool = False
+    """Whether "no answer" may be said; without `front` it is the question's end that is pointed at."""
+    longest: Size = 30
+    """Symbols in an answer at the most."""
+    head_dropout: Share = 0.1
+    """On the states that are pointed at."""
+
+    @property
+    def rows(self) -> Rows:
+        return "questions" if self.no_answer else "answered"
+
+    @property
+    def halves(self) -> dict[str, Half]:
+        """The parts that have layers, by their keys."""
+        return {"encoder": self.encoder}
+
+    @property
+    def places_added(self) -> int:
+        """Places that the model puts before each text."""
+        return int(self.front)
+
+    @model_validator(mode="after")
+    def parts_fit(self) -> "Spans":
+        if not isinstance(self.encoder, RecurrentEncoder):
+            return self
+        if self.encoder.summary != "last":
+            raise ValueError("encoder.summary is for a decoder, and spans have none: leave it out")
+        if self.no_answer and self.encoder.directions == 1 and not self.encoder.reverse:
+            raise ValueError(
+                "no_answer = true is told at a place before the paragraph, which one direction has not read there: "
+                "take encoder.directions = 2"
+            )
+        return self
+
+
 Labelling = Classifier | Tagger
-Model = Annotated[Seq2Seq | LanguageModel | Classifier | Tagger | Masked, Field(discriminator="kind")]
+Model = Annotated[Seq2Seq | LanguageModel | Classifier | Tagger | Masked | Spans, Field(discriminator="kind")]
 
 
 class TeacherForcing(Table):
@@ -775,14 +821,14 @@ class Train(Table):
     """Learn from two passes with different dropout, and add this much of their divergence (Wu et al., 2021); 0: off."""
     teacher_forcing: TeacherForcing = TeacherForcing()
     word_dropout: Share = 0.0
-    """The probability that a word the decoder reads, or a classifier, is hidden, as `<unk>` (Bowman et al., 2016)."""
+    """The probability that a word that is read, by a decoder if there is one, is `<unk>` (Bowman et al., 2016)."""
     corruption: Corruption = Corruption()
     ema: Share = 0.0
     """Judge and keep a moving average of the weights with this memory (Polyak & Juditsky, 1992); 0: off."""
     average: Count = 0
     """At the end, keep the mean of this many best validations' weights if better (Vaswani et al., 2017); 0: off."""
     metric: Literal["loss", "bleu", "exact_match", "accuracy", "f1"] = "loss"
-    """What "best" means on the validation pairs; `accuracy` and `f1` (the mean over labels) are a classifier's."""
+    """What "best" means on the validation pairs; `f1` is the mean over labels, or over answers that are spans."""
     patience: Count = 0
     """Stop after this many validations without a new best; 0: never."""
     validate_every: Size = 500
@@ -888,6 +934,13 @@ class Search(Table):
 _LEAST_WINDOW = 8  # symbols: a start, two ends, and something to guess
 
 
+def _joint(data: Any) -> Any:
+    """Answers that are spans are in the symbols of their texts."""
+    if isinstance(data, Data) and "joint" not in data.model_fields_set:
+        return data.model_copy(update={"joint": True})
+    return {"joint": True} | data if isinstance(data, dict) else data
+
+
 class Run(Table):
     """A whole run file."""
 
@@ -933,6 +986,8 @@ class Run(Table):
         """Where the model gives labels, the target is cut into labels unless the run says how."""
         model, data = (values.get("model"), values.get("data")) if isinstance(values, dict) else (None, None)
         kind = model.get("kind") if isinstance(model, dict) else getattr(model, "kind", None)
+        if kind == "spans":
+            return values | {"data": _joint(data)}
         if kind not in ("classifier", "tagger"):
             return values
         several = (model.get("labels") if isinstance(model, dict) else getattr(model, "labels", None)) == "several"
@@ -1045,7 +1100,7 @@ class Run(Table):
     def labels_are_labels(self) -> "Run":
         """What a model of labels cannot use, and what only such a model can, is refused."""
         model, tokenizer = self.model, self.data.target.tokenizer
-        judges = self.train.metric in ("accuracy", "f1")
+        judges = self.train.metric == "accuracy" or (self.train.metric == "f1" and not isinstance(model, Spans))
         if isinstance(self.data.source.tokenizer, Labels):
             raise ValueError('data.source.tokenizer.kind = "labels" is of a target: take another kind')
         spelled = isinstance(self.data.source.tokenizer, Spelled)
@@ -1130,3 +1185,32 @@ class Run(Table):
         plain = model.labels == "one" and not self.train.balance
         if self.train.r_drop and not plain:
             raise ValueError('train.r_drop needs model.labels = "one" and train.balance = 0.0: leave it out')
+
+    @model_validator(mode="after")
+    def spans_are_found(self) -> "Run":
+        """What a model of spans cannot use, and what only such a model can, is refused."""
+        if not isinstance(self.model, Spans):
+            if self.data.stride:
+                raise ValueError(f'data.stride is of questions, and model.kind = "{self.model.kind}" reads none')
+            return self
+        if not self.data.joint or self.data.target != Side():
+            raise ValueError("data.target, data.joint: answers that are spans are parts of their texts: leave both out")
+        if self.data.stride > self.data.max_length:
+            raise ValueError(
+                f"data.stride ({self.data.stride}) beyond data.max_length ({self.data.max_length}) would skip symbols: "
+                "lower it"
+            )
+        source = self.data.source.tokenizer
+        idle = ["train.teacher_forcing"] if self.train.teacher_forcing != TeacherForcing() else []
+        idle += ["train.corruption"] if self.train.corruption != Corruption() else []
+        idle += ["train.r_drop"] if self.train.r_drop else []
+        idle += ["data.source.tokenizer.dropout"] if isinstance(source, Subwords) and source.dropout else []
+        targets = ("train_target", "valid_target", "test_target")
+        idle += [f"data.{key}" for key in targets if getattr(self.data, key)]
+        if idle:
+            raise ValueError(f"{idle[0]}: cannot be used by a model of spans: leave this key out")
+        if self.train.metric not in ("loss", "exact_match", "f1"):
+            raise ValueError(
+                f'train.metric = "{self.train.metric}" judges no spans: take "exact_match", "f1" or "loss"'
+            )
+        return self

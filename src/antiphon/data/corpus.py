@@ -8,6 +8,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -21,6 +22,8 @@ Fault = Literal[
     "bad UTF-8", "no TAB", "invalid JSON", "no source or target key", "blank source", "blank target",
     "both sides blank", "blank line", "blank text", "no label", "no second text", "several labels where one is needed",
     "no text or label key", "missing column", "not a tag for each word", "word without a tag", "no words or tags key",
+    "no question or context key", "blank question", "blank paragraph", "no answer", "duplicate id",
+    "answer not at its place in the paragraph",
 ]  # fmt: skip
 Oddity = Literal["CRLF line ending", "stray line break", "more than two columns", "more columns than most lines"]
 
@@ -46,6 +49,7 @@ class Row:
     pair: Pair
     fault: Fault | None
     oddities: tuple[Oddity, ...]
+    name: str = ""  # what the file itself calls it: the id of a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +79,38 @@ def read_rows(paths: Sequence[str], target_paths: Sequence[str], key: str) -> It
 def read_lines(path: str, key: str) -> Iterator[Line]:
     """The lines of a text file, cut at \\n only, whatever else looks like a line break."""
     empty = True
+    with _reading(path, key) as file:
+        for line in file:
+            if empty:
+                line = _check_start(line, path, key)
+            empty = not line
+            if line:
+                yield _decode(line)
+    if empty:
+        raise AntiphonError(f"{key}: {path} is empty. Is it the right file?")
+
+
+def read_whole(path: str, key: str) -> str:
+    """All of a text file, as it is."""
+    with _reading(path, key) as file:
+        content = _check_start(file.read(), path, key)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise AntiphonError(
+            f"{key}: {path} is not UTF-8 (byte {error.start + 1}). Convert it: iconv -t UTF-8"
+        ) from None
+
+
+@contextmanager
+def _reading(path: str, key: str) -> Iterator[io.BufferedIOBase]:
     try:
         with _open(path, key, unpack=path.endswith(".gz")) as file:
-            for line in file:
-                if empty:
-                    line = _check_start(line, path, key)
-                empty = not line
-                if line:
-                    yield _decode(line)
+            yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise AntiphonError(f"{key}: {path} is not a whole gzip file. Compress it again.") from error
     except OSError as error:
         raise AntiphonError(f"{key}: {path} cannot be read ({error.strerror}).") from error
-    if empty:
-        raise AntiphonError(f"{key}: {path} is empty. Is it the right file?")
 
 
 def _check_start(line: bytes, path: str, key: str) -> bytes:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from antiphon.config.schema import Rows
 from antiphon.data.corpus import Row, SplitName
-from antiphon.data.rows import NOUNS, has_source
+from antiphon.data.questions import part
+from antiphon.data.rows import NOUNS, group_noun, has_questions, has_source
 from antiphon.data.shifted import find_shifts
 from antiphon.data.text import hash_text, normalise
 
@@ -98,6 +99,10 @@ def _cells(row: list[str], widths: list[int], right: tuple[int, ...]) -> Iterato
             yield cell.rjust(width) if column in right else cell.ljust(width)
 
 
+def _named(place: str, name: str) -> str:
+    return f"{place} ({name})" if name else place
+
+
 @dataclass
 class Chart:
     """What is remembered of the rows of one split: 29 bytes of each, in their order."""
@@ -112,9 +117,9 @@ class Chart:
     files: list[str] = field(default_factory=list)
     tallies: dict[tuple[Effect, str], tuple[int, list[str]]] = field(default_factory=dict)
 
-    def see(self, row: Row) -> None:
-        place = row.pair.place
-        file, _, line = place.rpartition(":")
+    def see(self, row: Row, rows: Rows) -> None:
+        file, _, line = row.pair.place.rpartition(":")
+        place = _named(row.pair.place, row.name)
         if not self.files or file != self.files[-1] or int(line) <= self.lines[-1]:
             self.starts.append(len(self.kept))
             self.files.append(file)
@@ -126,15 +131,16 @@ class Chart:
         source, target = normalise(row.pair.source), normalise(row.pair.target)
         if not row.fault and source and source == target:
             self.tally("noticed", "copy of the source", place)
-        self.sources.append(hash_text(source))
+        # Questions on one paragraph belong together.
+        self.sources.append(hash_text(normalise(part(row.pair.source)[1]) if has_questions(rows) else source))
         self.pairs.append(hash_text(f"{source}\t{target}"))
         self.source_lengths.append(len(source))
         self.target_lengths.append(len(target))
         self.kept.append(row.fault is None)
 
-    def leave_out(self, index: int, reason: str) -> None:
+    def leave_out(self, index: int, reason: str, name: str = "") -> None:
         self.kept[index] = False
-        self.tally("left out", reason, self.place(index))
+        self.tally("left out", reason, _named(self.place(index), name))
 
     def tally(self, effect: Effect, what: str, place: str, count: int = 1) -> None:
         before, places = self.tallies.setdefault((effect, what), (0, []))
@@ -158,7 +164,7 @@ class Doctor:
     held_out: set[int] = field(default_factory=set)  # indices of training rows that validate
 
     def see(self, split: SplitName, row: Row) -> None:
-        self.charts.setdefault(split, Chart()).see(row)
+        self.charts.setdefault(split, Chart()).see(row, self.rows)
 
     def report(self, notes: Iterable[str]) -> Report:
         """Looks at all rows together: to be called once, after the last row."""
@@ -188,7 +194,7 @@ def _find_repeats(chart: Chart, kept: Indices, rows: Rows) -> None:
     pairs = np.frombuffer(chart.pairs, dtype=np.uint64)[kept]
     again = _later_ones(pairs)
     _tally_all(chart, "noticed", f"duplicate {NOUNS[rows]}", kept[again])
-    if rows == "texts":
+    if rows == "texts" or has_questions(rows):
         return
     once = np.delete(np.arange(len(kept)), again)
     sources = np.frombuffer(chart.sources, dtype=np.uint64)[kept[once]]
@@ -226,8 +232,7 @@ def _find_shifted(chart: Chart) -> None:
 def _find_overlap(train: Chart, other: Chart, kept: Indices, rows: Rows) -> None:
     compared = [(f"{NOUNS[rows]} that is trained on too", other.pairs, train.pairs)]
     if has_source(rows):
-        source = "source" if rows == "pairs" else "text"
-        compared.append((f"{source} that is trained on too", other.sources, train.sources))
+        compared.append((f"{group_noun(rows)} that is trained on too", other.sources, train.sources))
     for what, mine, theirs in compared:
         trained = np.frombuffer(theirs, dtype=np.uint64)[train.kept_indices()]
         _tally_all(other, "warning", what, kept[np.isin(np.frombuffer(mine, dtype=np.uint64)[kept], trained)])

@@ -15,7 +15,8 @@ from antiphon.data.doctor import Chart, Doctor, Report
 from antiphon.data.holdout import hold_out, hold_out_end
 from antiphon.data.holes import opened
 from antiphon.data.labels import LabelTokenizer
-from antiphon.data.rows import NOUNS, has_labels, has_source, layout_of, read_split
+from antiphon.data.questions import asked_texts
+from antiphon.data.rows import NOUNS, group_noun, has_questions, has_source, is_written, layout_note, read_split
 from antiphon.data.store import PairStore, open_store
 from antiphon.data.tokenize import Choice, SideName, Tokenizer, learn, load_tokenizer, save_tokenizer
 from antiphon.data.writer import OVERLONG, SIDES, Writer
@@ -67,7 +68,7 @@ def prepare(
 def fingerprint(data: Data, rows: Rows = "pairs", given: Given = NOTHING_GIVEN) -> str:
     """Another one where a file or an option of the data, or a tokeniser that is given, is another."""
     # Runs from before a key existed went by its default, and go on.
-    later = {key: Data.model_fields[key].default for key in ("window", "denoise", "columns", "header")}
+    later = {key: Data.model_fields[key].default for key in ("window", "denoise", "columns", "header", "stride")}
     options = data.model_dump(mode="json", exclude={key for key, value in later.items() if getattr(data, key) == value})
     hashes = [hash_file(path, address) for address, path in data.files]
     parts = [FORMAT, options, hashes, *([] if rows == "pairs" else [rows])]
@@ -106,25 +107,25 @@ def _build(data: Data, folder: Path, mark: str, tell: Tell, rows: Rows, given: G
     """The files are gone through once for the report, and again for each thing that is learnt or written."""
     doctor = _examine(data, tell, rows)
     sides = SIDES if has_source(rows) else SIDES[1:]
-    source = given.get(sides[0]) or _learn(data, doctor, SIDES if data.joint else sides[:1], tell)
-    shared = data.joint or len(sides) == 1
+    shared, asked = data.joint or len(sides) == 1, has_questions(rows)  # whose answers are parts of the source
+    source = given.get(sides[0]) or _learn(data, doctor, SIDES if data.joint and not asked else sides[:1], tell)
     target = source if shared else given.get("target") or _learn(data, doctor, SIDES[1:], tell)
     names = [
         save_tokenizer(one, folder, side) for side, one in zip(SIDES, (source, target), strict=True) if side in sides
     ]
     several = rows != "tagged" and data.target.tokenizer != Labels()  # then one label is a question of yes or no
     _check_labels(target, sum(doctor.charts["train"].kept), 1 if several else 2)
-    writer = Writer(folder, doctor, source, target, sides, data.max_length, data.denoise)
+    writer = Writer(folder, doctor, source, target, sides, data.max_length, data.denoise, data.stride)
     tell(f"writing the training {NOUNS[rows]}s")
     train = _written(writer, data, doctor, "train")
     tell(f"writing the validation {NOUNS[rows]}s")
     valid = _written(writer, data, doctor, "valid")
     write_text(folder / VALID_PAIRS, "".join(json.dumps(texts) + "\n" for texts in writer.valid_texts))
-    notes = [*_held_out_note(data, doctor), *_layout_note(data, rows), *writer.notes(data)]
+    notes = [*_held_out_note(data, doctor), *layout_note(data, rows), *writer.notes(data)]
     label = {
         "fingerprint": mark,
         "files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in [*names, VALID_PAIRS]},
-        "length_ratio": 0.0 if has_labels(rows) else _length_ratio(valid if data.denoise.on else train),
+        "length_ratio": _length_ratio(valid if data.denoise.on else train) if is_written(rows) else 0.0,
         "report": doctor.report(notes).to_dict(),
     }
     # The label comes last: without it nothing here counts.
@@ -154,12 +155,6 @@ def _check_labels(target: Tokenizer, examples: int, least: int) -> None:
             f"data.train: {len(target.labels):,} different labels for {examples:,} texts, such as "
             f"{target.labels[-1][:40]!r}. Is that the column of the labels? Else name it: data.columns = [2, 1]."
         )
-
-
-def _layout_note(data: Data, rows: Rows) -> Iterator[str]:
-    layout = layout_of(data, rows) if has_labels(rows) and not data.columns else None
-    if layout is not None:
-        yield f"labels: {layout.told()}, found by looking at {data.train[0]} (data.columns says otherwise)"
 
 
 def _examine(data: Data, tell: Tell, rows: Rows) -> Doctor:
@@ -219,9 +214,12 @@ class _Texts:
     sides: tuple[SideName, ...]
 
     def __iter__(self) -> Iterator[str]:
-        for _, row in _kept_rows(self.data, self.doctor, "train"):
+        pairs = (row.pair for _, row in _kept_rows(self.data, self.doctor, "train"))
+        if has_questions(self.doctor.rows):
+            yield from asked_texts(pairs)
+        for pair in pairs:
             for side in self.sides:
-                yield row.pair.source if side == "source" else row.pair.target
+                yield pair.source if side == "source" else pair.target
 
 
 def _learn(data: Data, doctor: Doctor, sides: tuple[SideName, ...], tell: Tell) -> Tokenizer:
@@ -239,7 +237,7 @@ def _held_out_note(data: Data, doctor: Doctor) -> Iterator[str]:
         yield f"valid: data.valid is not set and all training {nouns} are the same, so they validate too"
         return
     chart = doctor.charts["train"]
-    held, what = np.array(sorted(doctor.held_out)), "text" if has_labels(doctor.rows) else "source"
+    held, what = np.array(sorted(doctor.held_out)), group_noun(doctor.rows)
     sources = np.frombuffer(chart.sources, dtype=np.uint64)
     shared = np.isin(sources[held], sources[np.setdiff1d(chart.kept_indices(), held)]).any()
     how = f"; their {what}s are trained on too, for there are too few" if shared else f", chosen by their {what}"

@@ -1,4 +1,4 @@
-"""What a row of a data file is: a pair, a text by itself, a line of a running text, a text or two and their label."""
+"""What a row of a data file is: a pair, a text, a line of a running text, a text or two and their label, a question."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,6 +6,7 @@ from antiphon.config.schema import Data, Labels, Rows
 from antiphon.data.corpus import GLANCE, Fault, Pair, Row, SplitName, read_lines, read_rows
 from antiphon.data.labelled import Labelled, Layout
 from antiphon.data.labels import LabelTokenizer
+from antiphon.data.questions import Questions
 from antiphon.data.tagged import Tagged
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import Tokenizer
@@ -14,7 +15,7 @@ from antiphon.errors import AntiphonError
 
 NOUNS: Mapping[Rows, str] = {
     "pairs": "pair", "texts": "text", "running": "line", "labelled": "example", "compared": "example",
-    "tagged": "sentence",
+    "tagged": "sentence", "answered": "question", "questions": "question",
 }  # fmt: skip
 
 
@@ -26,6 +27,20 @@ def has_labels(rows: Rows) -> bool:
     return rows in ("labelled", "compared", "tagged")
 
 
+def has_questions(rows: Rows) -> bool:
+    return rows in ("answered", "questions")
+
+
+def group_noun(rows: Rows) -> str:
+    """What rows that belong together have in common."""
+    return "paragraph" if has_questions(rows) else "text" if has_labels(rows) else "source"
+
+
+def is_written(rows: Rows) -> bool:
+    """Whether the target is a text, which has an end."""
+    return not has_labels(rows) and not has_questions(rows)
+
+
 def labelled(data: Data, rows: Rows) -> Labelled:
     """How the files of a classifier are read."""
     between = data.target.tokenizer.between if isinstance(data.target.tokenizer, Labels) else ""
@@ -33,7 +48,9 @@ def labelled(data: Data, rows: Rows) -> Labelled:
 
 
 def tidy(text: str, rows: Rows) -> str:
-    """A source in normal form; two texts that are compared keep the TAB between them."""
+    """A source in normal form; texts that are compared keep the TAB between them, and a paragraph stays as it is."""
+    if has_questions(rows):
+        return text
     return "\t".join(map(normalise, text.split("\t"))) if rows == "compared" else normalise(text)
 
 
@@ -72,6 +89,10 @@ def read_split(data: Data, split: SplitName, rows: Rows) -> Iterator[Row]:
     if has_labels(rows):
         yield from _read_labelled(data, split, rows)
         return
+    if has_questions(rows):
+        for path in paths:
+            yield from Questions(rows == "questions").read(path, key)
+        return
     for path in paths:
         yield from read_texts(path, key, rows)
 
@@ -94,6 +115,13 @@ def _read_labelled(data: Data, split: SplitName, rows: Rows) -> Iterator[Row]:
 def layout_of(data: Data, rows: Rows) -> Layout | None:
     """The first training file shows how all are laid out, however few lines another has; None for JSONL."""
     return None if data.train_target or rows == "tagged" else labelled(data, rows).layout(data.train[0], "data.train")
+
+
+def layout_note(data: Data, rows: Rows) -> Iterator[str]:
+    """What was found by looking, for the report."""
+    layout = layout_of(data, rows) if has_labels(rows) and not data.columns else None
+    if layout is not None:
+        yield f"labels: {layout.told()}, found by looking at {data.train[0]} (data.columns says otherwise)"
 
 
 def read_texts(path: str, key: str, rows: Rows) -> Iterator[Row]:

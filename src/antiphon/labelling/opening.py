@@ -1,4 +1,4 @@
-"""The right path for a model: one that writes, or one that gives labels."""
+"""The right path for a model: one that writes, one that gives labels, or one that points."""
 
 from antiphon.config.schema import Run
 from antiphon.data.labels import LabelTokenizer
@@ -6,14 +6,16 @@ from antiphon.data.tokenize import Tokenizer
 from antiphon.errors import AntiphonError
 from antiphon.labelling.classifying import Classifying
 from antiphon.labelling.filling import Filling
+from antiphon.labelling.pointing import Pointing
 from antiphon.labelling.tagging import Tagging
 from antiphon.models.labelling import Classifier, Tagger
 from antiphon.models.masked import Masked
 from antiphon.models.model import Model
+from antiphon.models.pointing import Spans
 from antiphon.pipeline import Pipeline
 
 Labelling = Classifying | Tagging
-Answering = Pipeline | Labelling | Filling
+Answering = Pipeline | Labelling | Filling | Pointing
 
 
 def open_pipeline(model: Model, source: Tokenizer, target: Tokenizer, run: Run) -> Answering:
@@ -25,11 +27,18 @@ def open_pipeline(model: Model, source: Tokenizer, target: Tokenizer, run: Run) 
         return Classifying(model, source, target, run)
     if isinstance(model, Masked):
         return Filling(model, target, run)
+    if isinstance(model, Spans):
+        return Pointing(model, source, target, run)
     return Pipeline(model, source, target, run)
+
+
+def called(pipeline: Labelling | Filling | Pointing) -> str:
+    """Such a model in a sentence."""
+    return "a model of spans" if isinstance(pipeline, Pointing) else f"a {pipeline.run.model.kind}"
 
 
 def writing(pipeline: Answering, verb: str) -> Pipeline:
     """For what only a model that writes can do."""
     if not isinstance(pipeline, Pipeline):
-        raise AntiphonError(f"{verb}: a {pipeline.run.model.kind} writes nothing word by word. Leave it out.")
+        raise AntiphonError(f"{verb}: {called(pipeline)} writes nothing word by word. Leave it out.")
     return pipeline

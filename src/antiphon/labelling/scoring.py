@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from antiphon.config.schema import Search
 from antiphon.data.labels import cut_labels
 from antiphon.data.rows import encode_tagged
 from antiphon.data.store import PairStore
@@ -16,8 +17,10 @@ from antiphon.evaluate.calibration import calibration_error
 from antiphon.evaluate.labels import Confusion, confusion, label_accuracy, label_f1
 from antiphon.evaluate.metrics import Score
 from antiphon.evaluate.spans import marks_spans, sentence_accuracy, span_f1, tag_accuracy
+from antiphon.evaluate.squad import squad_scores
 from antiphon.labelling.filling import Filling
-from antiphon.labelling.opening import Labelling
+from antiphon.labelling.opening import Labelling, called
+from antiphon.labelling.pointing import Pointing
 from antiphon.labelling.tagging import Tagging
 
 _ASKED = ("n_best", "max_source")  # of [search], what there is to change where nothing is searched for
@@ -55,6 +58,18 @@ def mark(
     single = None if target.between else [labels[0] if labels else "" for labels in wanted]
     told = None if single is None else confusion([answer.text for answer in answers], single, target.labels)
     return Marks(scores, told, {label: unseen.count(label) for label in dict.fromkeys(unseen)})
+
+
+def mark_answers(
+    pipeline: Pointing,
+    texts: Sequence[str],
+    golds: Sequence[Sequence[str]],
+    search: Search | None = None,
+    tell: Callable[[int], None] | None = None,
+) -> list[Score]:
+    """Answer questions, and compare with what is right; of an answer that is blank, that there is none."""
+    said = [found[0].text for found in pipeline.answer(texts, search, tell=tell)]
+    return squad_scores(said, [[gold for gold in each if gold.strip()] for each in golds])
 
 
 def _mark_tags(
@@ -113,11 +128,13 @@ def tag_f1(said: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]], label
     return label_f1([[tag] for tags in said for tag in tags], [[tag] for tags in wanted for tag in tags], "macro")
 
 
-def refuse_search(pipeline: Labelling, given: Mapping[str, Any]) -> None:
-    """Labels are weighed all at once, so most of [search] means nothing to them."""
+def refuse_search(pipeline: Labelling | Pointing, given: Mapping[str, Any]) -> None:
+    """Labels and spans are weighed all at once, so most of [search] means nothing to them."""
     for key in given:
         if key == "n_best" and isinstance(pipeline, Tagging) and given[key] != 1:
             raise AntiphonError(f"--n-best {given[key]}: a tagger gives the best tags of each word only. Leave it out.")
         if key not in _ASKED:
-            flag, kind = f"--{key.replace('_', '-')}", pipeline.run.model.kind
-            raise AntiphonError(f"{flag}: a {kind} weighs all its labels, and searches for nothing. Leave it out.")
+            flag, what = f"--{key.replace('_', '-')}", "spans" if isinstance(pipeline, Pointing) else "labels"
+            raise AntiphonError(
+                f"{flag}: {called(pipeline)} weighs all its {what}, and searches for nothing. Leave it out."
+            )

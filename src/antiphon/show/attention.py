@@ -16,14 +16,16 @@ from antiphon.attend.looks import aligning
 from antiphon.data.tokenize import Tokenizer
 from antiphon.errors import AntiphonError
 from antiphon.labelling.opening import Answering
+from antiphon.labelling.pointing import Pointing
 from antiphon.pipeline import Looked, Pipeline
 from antiphon.show.heatmap import Picture
 
-Kind = Literal["cross", "encoder", "decoder"]
+Kind = Literal["ends", "cross", "encoder", "decoder"]
 Floats = NDArray[np.float32]
 
 # What looks and what is looked at. A decoder's rows are what it wrote, its columns what it had read until then.
 AXES: Mapping[Kind, tuple[str, str]] = {
+    "ends": ("end", "paragraph"),
     "cross": ("answer", "source"), "encoder": ("source", "source"), "decoder": ("answer", "answer so far"),
 }  # fmt: skip
 LINKED = 0.2  # the share of its attention from which a word is linked to more than the one it looked at most
@@ -110,6 +112,8 @@ def _refuse(what: str, number: int | None, most: int, kind: Kind) -> None:
 
 def read_attention(pipeline: Answering, text: str, expected: str | None = None) -> Attention:
     """Let the model answer, and go over its answer once more to see where it looked."""
+    if isinstance(pipeline, Pointing):
+        return _read_ends(pipeline, text, expected)
     answer = pipeline.answer([text])[0][0]
     looked = pipeline.look(text, answer)
     symbols = _view(pipeline, looked, merge=False)
@@ -130,6 +134,27 @@ def read_attention(pipeline: Answering, text: str, expected: str | None = None) 
     return Attention(text, answer.text, expected, symbols, words, alignment)
 
 
+def _read_ends(pipeline: Pointing, text: str, expected: str | None) -> Attention:
+    """Of a model of spans: the probability of start and end at each word, and what its encoder looked at."""
+    pointed, views = pipeline.point(text), []
+    for merge in (False, True):
+        columns, counts = _units(pipeline.source, pointed.window, merge)
+        chances = pointed.chances.float().numpy()[None, None]
+        if pipeline.model.no_answer:
+            columns, counts = ("(none)", *columns), [1, *counts]
+        else:
+            chances = chances[..., 1:]
+        view: dict[Kind, Heads] = {"ends": Heads(("start", "end"), columns, merge_weights(chances, [1, 1], counts))}
+        if pointed.looks.encoder:
+            read, counts = _units(pipeline.source, pointed.read, merge)
+            weights_LHTS = torch.cat(pointed.looks.encoder).float().numpy()
+            view["encoder"] = Heads(read, read, merge_weights(weights_LHTS, counts, counts))
+        views.append(view)
+    symbols, words = views
+    parted = pipeline.source.words(pointed.window)
+    return Attention(text, pointed.answer.text, expected, symbols, words if parted else symbols, None)
+
+
 def _view(pipeline: Answering, looked: Looked, merge: bool) -> dict[Kind, Heads]:
     """Each attention that the model has, the one that aligns first."""
     source, target, read = (
@@ -140,13 +165,13 @@ def _view(pipeline: Answering, looked: Looked, merge: bool) -> dict[Kind, Heads]
             (pipeline.target, looked.read),
         )
     )
-    found = {
+    found: dict[Kind, tuple[list[torch.Tensor], _Units, _Units]] = {
         "cross": (looked.looks.cross, target, source),
         "encoder": (looked.looks.encoder, source, source),
         "decoder": (looked.looks.decoder, target, read),
     }
     view: dict[Kind, Heads] = {}
-    for kind in AXES:
+    for kind in found:
         looks, (rows, row_counts), (columns, column_counts) = found[kind]
         if looks:
             weights_LHTS = torch.cat(looks).float().numpy()
@@ -154,7 +179,10 @@ def _view(pipeline: Answering, looked: Looked, merge: bool) -> dict[Kind, Heads]
     return view
 
 
-def _units(tokenizer: Tokenizer, ids: Sequence[int], merge: bool) -> tuple[tuple[str, ...], list[int]]:
+_Units = tuple[tuple[str, ...], list[int]]
+
+
+def _units(tokenizer: Tokenizer, ids: Sequence[int], merge: bool) -> _Units:
     """Labels, and how many symbols each stands for."""
     counts = tokenizer.words(ids) if merge else None
     if counts is None:

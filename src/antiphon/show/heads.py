@@ -24,10 +24,12 @@ LEAST, VISIBLE = 0.005, 0.04  # what is left blank in a map, because it would be
 FOLLOWED = 64  # columns whose headings show where the pointer is
 
 TITLES: Mapping[Kind, str] = {
+    "ends": "Where the answer begins and ends",
     "cross": "From the answer to the source", "encoder": "From the source to itself",
     "decoder": "From the answer to itself",
 }  # fmt: skip
 MEANING: Mapping[Kind, str] = {
+    "ends": "How likely the answer begins, and how likely it ends, at each {unit} of the paragraph.",
     "cross": "Where the decoder looked in the source while it wrote each {unit} of the answer.",
     "encoder": "Where the encoder looked in the source for the sake of each {unit} of it.",
     "decoder": "Where the decoder looked in what it had read of its own answer, while it wrote the {unit} of the row.",

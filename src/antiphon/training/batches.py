@@ -11,7 +11,7 @@ from antiphon.config.schema import LanguageModel, Masked, Run, Subwords, Transfo
 from antiphon.data.batch import Batch, Indices, joined_lengths, load_batch, plan
 from antiphon.data.masking import Masking
 from antiphon.data.prepare import Prepared
-from antiphon.data.rows import has_labels
+from antiphon.data.rows import is_written
 from antiphon.data.running import RunningText, Windows, load_windows, plan_tracks, plan_windows
 from antiphon.data.stretches import Stretches, stretches
 from antiphon.data.tokenize import Choice, Tokenizer
@@ -64,7 +64,7 @@ class PairBatches:
         return plan(self.lengths_N2, self.run.train.batch_tokens, self.run.seed, epoch)
 
     def load(self, planned: Indices, epoch: int) -> Batch:
-        ended = not has_labels(self.run.rows)
+        ended = is_written(self.run.rows)
         return load_batch(self.store, planned, self.run.seed, epoch, self.source, self.target, ended, self.denoise)
 
     def size(self, planned: Indices) -> int:

@@ -19,6 +19,7 @@ from antiphon.layers.cells import CellState
 from antiphon.models.labelling import Tagger
 from antiphon.models.masked import Masked
 from antiphon.models.model import Labeller, Model
+from antiphon.models.pointing import Spans
 from antiphon.models.writing import LanguageModel
 from antiphon.store import fill, weights_of
 from antiphon.training.exposure import forcing, with_own_words
@@ -108,7 +109,7 @@ class Learner:
         if not isinstance(self.model, Tagger):
             reads = self.model.target if isinstance(self.model, LanguageModel) else self.model.source
             batch = corrupt(batch, choice.corruption, len(reads.weight_VD), draws)
-        if isinstance(self.model, Labeller):
+        if isinstance(self.model, Labeller | Spans):
             return hide_source(batch, choice.word_dropout, draws, isinstance(self.model, Tagger))
         batch = with_own_words(self.model, batch, p, choice.teacher_forcing.own, draws)
         return hide_words(batch, choice.word_dropout, draws)

@@ -1,6 +1,6 @@
-"""What is minimised over a batch, by the shape of the model: words, labels, or a yes or no to each label.
+"""What is minimised over a batch, by the shape of the model: words, labels, a yes or no to each label, two ends.
 
-P real target places, texts of a classifier · E what the head reads · Y labels · B texts
+P real target places, texts of a classifier · E what the head reads · Y labels · B texts or windows · S their places
 """
 
 import numpy as np
@@ -16,18 +16,21 @@ from antiphon.data.vocab import SPECIAL
 from antiphon.models.labelling import Classifier, Tagger, each_label, labels_of
 from antiphon.models.masked import Masked, part_pairs
 from antiphon.models.model import Labeller, Model
+from antiphon.models.pointing import Spans, ends_of
 from antiphon.training.loss import cross_entropy, r_drop
 
 
 def places(model: Model, batch: Batch) -> int:
     """What the loss of a batch is divided by: target symbols, or texts."""
-    return len(batch.source_BS) if isinstance(model, Classifier) else batch.target_tokens
+    return len(batch.source_BS) if isinstance(model, Classifier | Spans) else batch.target_tokens
 
 
 def summed_loss(
     model: Model, batch: Batch, states_PE: Tensor, again_PE: Tensor | None, choice: Train, weights_Y: Tensor | None
 ) -> Tensor:
     """`again_PE` is a second pass, for R-Drop; `weights_Y` are those of labels that do not count alike."""
+    if isinstance(model, Spans):
+        return _both_ends(model.logits(batch, states_PE), ends_of(batch), choice.label_smoothing)
     head, smoothing = model.head, choice.label_smoothing
     if isinstance(model, Classifier) and model.several:
         return _yes_or_no(head(states_PE), each_label(batch, len(head.bias_V)), smoothing, weights_Y)
@@ -51,6 +54,17 @@ def _masked(model: Masked, batch: Batch, read: Tensor, smoothing: float) -> Tens
     words_P = batch.target_out_BT[batch.target_mask_BT]
     pairs = F.cross_entropy(model.pair(texts_BE), batch.follows_B)
     return cross_entropy(words_PE, model.head.weight_VE, model.head.bias_V, words_P, smoothing) + len(words_P) * pairs
+
+
+def _both_ends(logits_B2S: Tensor, ends_B2: Tensor, smoothing: float) -> Tensor:
+    """-log P(start) - log P(end) of each window; what is smoothed is given to all places that can be pointed at."""
+    logs_B2S = logits_B2S.log_softmax(-1)
+    loss = -logs_B2S.gather(2, ends_B2.unsqueeze(2)).sum()
+    if not smoothing:
+        return loss
+    open_B2S = logits_B2S.isfinite()
+    means_B2 = logs_B2S.masked_fill(~open_B2S, 0.0).sum(-1) / open_B2S.sum(-1)
+    return (1 - smoothing) * loss - smoothing * means_B2.sum()
 
 
 def _yes_or_no(logits_PY: Tensor, wanted_PY: Tensor, smoothing: float, weights_Y: Tensor | None) -> Tensor:

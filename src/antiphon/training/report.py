@@ -56,7 +56,7 @@ def _card(folder: Path, run: Run, prepared: Prepared, progress: Progress, judgem
     return f"""# {folder.name}
 
 A {run.model.kind} model ({parts}), trained with Antiphon on
-{len(prepared.train):,} {nouns} for {progress.step:,} steps ({progress.seconds / 60:.1f} minutes).
+{prepared.report.counts[0].kept:,} {nouns} for {progress.step:,} steps ({progress.seconds / 60:.1f} minutes).
 
 ```sh
 antiphon predict {folder.name} sentences.txt

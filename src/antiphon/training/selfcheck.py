@@ -21,6 +21,7 @@ from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering, open_pipeline
 from antiphon.models.masked import Masked
 from antiphon.models.model import Labeller, Writer
+from antiphon.models.pointing import Spans
 from antiphon.pipeline import Pipeline
 from antiphon.search.wishes import Asked, Wish, Wishes
 from antiphon.training.objective import places, summed_loss
@@ -88,7 +89,7 @@ def self_check(pipeline: Answering, store: PairStore, learning_rate: float) -> V
         losses.append(loss.item())
         if losses[-1] < enough:
             break
-    if not isinstance(pipeline, Pipeline) or isinstance(model, Labeller | Masked):
+    if not isinstance(pipeline, Pipeline) or isinstance(model, Labeller | Masked | Spans):
         again = open_pipeline(model, pipeline.source, pipeline.target, pipeline.run)
         alone = list(again.losses(PairStore.of(zip(*_rows(store, chosen), strict=True)), 1))  # each by itself
         right = sum(right for _, _, right in alone) / sum(count for _, count, _ in alone)

@@ -1,6 +1,7 @@
 """Judging weights on the validation pairs, through the same pipeline that will answer users."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,19 +11,24 @@ import numpy as np
 from antiphon.confidence import Calibration, calibrate
 from antiphon.data.masking import hide_word
 from antiphon.data.prepare import Prepared
+from antiphon.data.questions import part, read_golds
 from antiphon.evaluate.calibration import fit_temperature
 from antiphon.evaluate.guards import UNKNOWN_TASK
 from antiphon.evaluate.labels import label_accuracy, label_f1
 from antiphon.evaluate.metrics import Score, bleu, exact_match
 from antiphon.evaluate.spans import tag_accuracy
+from antiphon.evaluate.squad import squad_scores
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering, Labelling
+from antiphon.labelling.pointing import Pointing
 from antiphon.labelling.reading import longest_text
 from antiphon.labelling.scoring import tag_f1
 from antiphon.labelling.tagging import Tagging
+from antiphon.pipeline import Pipeline
 
 Metric = Literal["loss", "bleu", "exact_match", "accuracy", "f1"]
 _SAMPLES = 5
+NOTHING = "(no answer)"
 _PROMPT, _WRITTEN = 1 / 3, 80  # of a text the share of its words that is given, and the symbols that are written
 
 
@@ -47,8 +53,10 @@ def judge(pipeline: Answering, prepared: Prepared, metric: Metric) -> Judgement:
     tokens = sum(count for _, count, _ in parts)
     loss = sum(part for part, _, _ in parts) / tokens
     numbers = {"loss": loss, "perplexity": math.exp(min(loss, 700.0)), "accuracy": sum(r for _, _, r in parts) / tokens}
-    if isinstance(pipeline, Labelling):
+    if not isinstance(pipeline, Pipeline):
         del numbers["perplexity"]
+        if isinstance(pipeline, Pointing):
+            return _judge_spans(pipeline, prepared, metric, numbers)
         return _judge_labels(pipeline, prepared, metric, numbers)
     pairs = prepared.valid_pairs
     chosen = _chosen(pairs)
@@ -102,6 +110,22 @@ def _judge_holes(pipeline: Filling, prepared: Prepared) -> Judgement:
     answers = pipeline.answer([asked for asked, _ in samples])
     filled = [(*sample, found[0].text) for sample, found in zip(samples, answers, strict=True)]
     return Judgement(loss, numbers, [], filled)
+
+
+def _judge_spans(pipeline: Pointing, prepared: Prepared, metric: Metric, numbers: dict[str, float]) -> Judgement:
+    """The loss is of windows, the scores are of questions, over all windows of each."""
+    pairs = [(source, [gold.text for gold in read_golds(target)]) for source, target in prepared.valid_pairs]
+    search = pipeline.run.search.model_copy(update={"max_source": sys.maxsize})  # what is validated on is never refused
+    answers = [found[0] for found in pipeline.answer([source for source, _ in pairs], search)]
+    scores = squad_scores([answer.text for answer in answers], [golds for _, golds in pairs])
+    numbers |= {"exact_match": scores[0].value, "f1": scores[1].value}
+    fit = fit_temperature(lambda: pipeline.spoken(prepared.valid))
+    value = numbers["loss"] if metric == "loss" else -numbers[metric]
+    samples = [
+        (part(pairs[i][0])[0], " / ".join(dict.fromkeys(pairs[i][1])) or NOTHING, answers[i].text or NOTHING)
+        for i in _chosen(prepared.valid_pairs)
+    ]
+    return Judgement(value, numbers, scores, samples, None if fit is None else Calibration(fit, UNKNOWN_TASK))
 
 
 def _chosen(pairs: Sequence[tuple[str, str]]) -> list[int]:

@@ -228,7 +228,7 @@ def test_a_window_must_be_seated():
 def test_a_window_needs_a_language_model():
     with pytest.raises(AntiphonError) as caught:
         load_run(None, None, {"data": {"train": ["x"]}}, ["data.window=8"])
-    assert str(caught.value) == 'data.window cuts a running text, which needs model.kind = "language_model"'
+    assert str(caught.value) == 'data.window cuts a running text, which needs model.kind = "language_model" or "masked"'
 
 
 def test_a_prompt_that_is_too_long_is_refused(counter, runner):

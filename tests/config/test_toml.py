@@ -220,9 +220,10 @@ def whole_runs():
     }
 
     def fitted(tables):
-        tables["data"]["stride"] = 0
+        tables["data"] |= {"stride": 0, "denoise": {}}
+        tables["train"]["start"] = {}
         for side in ("source", "target"):
-            if tables["data"][side]["tokenizer"]["kind"] in ("labels", "spelled"):
+            if tables["data"][side]["tokenizer"]["kind"] in ("labels", "spelled", "wordpiece", "byte_bpe"):
                 tables["data"][side] = Side().model_dump()
         if tables["model"]["kind"] in ("classifier", "tagger"):
             data = {key: value for key, value in tables["data"].items() if key != "target"}
@@ -243,7 +244,13 @@ def whole_runs():
             tables["train"] |= learning
             return tables | {"data": data | {"target": Side().model_dump()}}
         tables["train"] |= {"balance": 0.0}
-        if "encoder" in tables["model"]:
+        if tables["model"]["kind"] == "language_model":
+            tables["model"]["reads"] = "texts"
+        if tables["model"]["kind"] == "masked":
+            tables["data"]["target"]["tokenizer"].pop("dropout", None)
+            tables["model"]["next_sentence"] = False
+            tables["train"] |= {"word_dropout": 0.0, "r_drop": 0.0}
+        elif "encoder" in tables["model"]:
             return tables | {"data": tables["data"] | {"window": 0}}
         learning = {"metric": "loss", "corruption": {}, "teacher_forcing": {}}
         window = {"window": tables["data"]["window"] % 2 * 8}

@@ -5,9 +5,13 @@ import random
 import pytest
 
 from antiphon.config.schema import Bytes, Characters, Subwords, Words
+from antiphon.data.byte_bpe import LETTERS as ALPHABET
+from antiphon.data.byte_bpe import ByteBpeTokenizer
 from antiphon.data.offsets import places_of
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import learn
+from antiphon.data.vocab import HOLE, Vocabulary
+from antiphon.data.wordpiece import WordPieceTokenizer
 
 TEXTS = [
     "The cat, e\u0301te\u0301  sat: on\tthe mat.\n Was it?",
@@ -70,3 +74,20 @@ def test_both_bytes_of_a_letter_are_the_letter():
     text = "é e\u0301"
     places = places_of(learn(Bytes(), [""]), text)
     assert [text[start:end] for start, end in places] == ["é", "é", "", "e\u0301", "e\u0301"]
+
+
+def test_wordpiece_counts_letters_as_it_writes_them():
+    symbols = ("the", "cat", "##s", "ete", ",", "東", ".", "[MASK]")
+    tokenizer = WordPieceTokenizer(Vocabulary(symbols), 11, lower=True, strip_accents=True, part_ideographs=True)
+    text = "The  Cats, E\u0301té 東京\u200b zzz ."
+    found = [text[start:end] for start, end in places_of(tokenizer, text)]
+    assert found == ["The", "Cat", "s", ",", "E\u0301té", "東", "京", "zzz", "."]
+    draw = random.Random(2)
+    for text in ["".join(draw.choices(LETTERS, k=draw.randint(0, 14))) for _ in range(500)]:
+        assert len(places_of(tokenizer, text)) == len(tokenizer.encode(text)), repr(text)
+
+
+def test_byte_level_pieces_stand_where_their_bytes_do():
+    tokenizer = ByteBpeTokenizer(Vocabulary((*ALPHABET.values(), "Th")), ("T h",), HOLE, False, False)
+    text = "The é"
+    assert [text[start:end] for start, end in places_of(tokenizer, text)] == ["Th", "e", "", "é", "é"]

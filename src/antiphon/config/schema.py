@@ -785,12 +785,6 @@ class Start(Table):
 class Train(Table):
     """How the weights are found."""
 
-    start: Start = Start()
-    freeze: list[str] = []
-    """Parts of the model that stay as they start: "encoder", "source", "encoder.layers.0" and what else has weights."""
-    layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
-    """Each layer learns this many times as fast as the one above it (Howard & Ruder, 2018); 1: all alike."""
-
     max_steps: Count = 10_000
     """Updates of the weights; 0: no limit. The first of the three limits ends the run."""
     max_epochs: Count = 0
@@ -837,6 +831,11 @@ class Train(Table):
     """Steps between checkpoints; a killed run goes on from the last one, exactly."""
     self_check: bool = True
     """Before training, overfit one batch in a scratch copy and compare teacher-forced with free-running answers."""
+    start: Start = Start()
+    freeze: list[str] = []
+    """Parts of the model that stay as they start: "encoder", "source", "encoder.layers.0" and what else has weights."""
+    layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
+    """Each layer learns this many times as fast as the one above it (Howard & Ruder, 2018); 1: all alike."""
 
     @model_validator(mode="after")
     def some_limit(self) -> "Train":

@@ -9,9 +9,12 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
+from antiphon.data.byte_bpe import ByteBpeTokenizer
+from antiphon.data.raw_bytes import ByteTokenizer
 from antiphon.data.subwords import ESCAPE, SPELLED, SubwordTokenizer
 from antiphon.data.text import LONE_SURROGATE, normalise
-from antiphon.data.tokenize import ByteTokenizer, CharacterTokenizer, Tokenizer, WordTokenizer
+from antiphon.data.tokenize import CharacterTokenizer, Tokenizer, WordTokenizer
+from antiphon.data.wordpiece import WordPieceTokenizer
 from antiphon.data.words import JOINER, WORD_START, cut_words
 
 Place = tuple[int, int]  # the first character, and the one behind the last; equal where there is none
@@ -21,8 +24,12 @@ _ESCAPED = re.compile(b"|".join([*(spelling.encode() for spelling in SPELLED), W
 
 def places_of(tokenizer: Tokenizer, text: str) -> list[Place]:
     """For each number of `tokenizer.encode(text)` where it stands in `text`, the spaces around it left out."""
-    owners = [place for character, place in _letters(text) for _ in character.encode()]
-    lengths = [len(letters) for letters in _spelt(tokenizer, text)]
+    if isinstance(tokenizer, WordPieceTokenizer):  # which writes letters otherwise: each is counted as it writes it
+        owners = [place for letter, place in _letters(text) for _ in tokenizer.written(letter)]
+        lengths = tokenizer.lengths(text)
+    else:
+        owners = [place for character, place in _letters(text) for _ in character.encode()]
+        lengths = [len(letters) for letters in _spelt(tokenizer, text)]
     assert sum(lengths) == len(owners), "a tokeniser keeps every letter"
     found = []
     for length, end in zip(lengths, accumulate(lengths), strict=True):
@@ -80,6 +87,8 @@ def _spelt(tokenizer: Tokenizer, text: str) -> list[bytes]:
             return [bytes([byte]).strip() for byte in normalise(text).encode()]
         case SubwordTokenizer():
             return _unescaped([tokenizer.spelt[number] for number in tokenizer.encode(text)])
+        case ByteBpeTokenizer():
+            return [tokenizer.spelt[number].replace(b" ", b"") for number in tokenizer.encode(text)]
         case _:
             raise AssertionError("the config holds no other tokeniser for such a model")
 

@@ -50,14 +50,10 @@ class WordPieceTokenizer:
 
     def cut(self, text: str) -> Iterator[str]:
         """Words and marks, as the vocabulary writes them."""
-        text = "".join(map(_clean, normalise(text)))
+        text = normalise(text)
         if self.part_ideographs:
             text = _IDEOGRAPH.sub(r" \g<0> ", text)
-        if self.strip_accents:
-            text = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
-        if self.lower:
-            text = "".join(map(str.lower, text))  # letter by letter: a sigma at the end of a word is like any other
-        for word in text.split():
+        for word in "".join(map(self.written, text)).split():
             start = 0
             for place, letter in enumerate(word):
                 if _is_mark(letter):
@@ -65,6 +61,19 @@ class WordPieceTokenizer:
                     start = place + 1
             if word[start:]:
                 yield word[start:]
+
+    def written(self, letter: str) -> str:
+        """A letter as the vocabulary writes it, by itself: a sigma at the end of a word is like any other."""
+        text = _clean(letter)
+        if self.strip_accents:
+            text = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+        return "".join(map(str.lower, text)) if self.lower else text
+
+    def lengths(self, text: str) -> list[int]:
+        """How many letters each number of `encode(text)` stands for; all of its word where that is unknown."""
+        cut = [(word, self._pieces(word)) for word in self.cut(text)]
+        spelt = [[word] if not ids else [_spell(s).strip() for s in self.vocabulary.symbols(ids)] for word, ids in cut]
+        return [len(piece) for pieces in spelt for piece in pieces]
 
     def _pieces(self, word: str) -> list[int]:
         """Nothing where the word cannot be spelt."""

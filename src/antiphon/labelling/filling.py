@@ -1,6 +1,6 @@
 """Text with holes in, text out: what `Pipeline` is for models that write, for one that guesses hidden words.
 
-B texts · P hidden places · V words · K the likeliest of them
+B texts · N texts of a plan · S places · P hidden places · V words · K the likeliest of them · E what the head reads
 """
 
 import heapq

@@ -12,7 +12,7 @@ from typing import Any
 
 from antiphon.config.schema import Run
 from antiphon.config.toml import differences, read_resolved
-from antiphon.data.prepare import Given, fingerprint
+from antiphon.data.prepare import NOTHING_GIVEN, Given, fingerprint
 from antiphon.errors import AntiphonError
 from antiphon.files import PARTIAL, held, make_folder, write_text
 from antiphon.store import CHECKPOINTS, CONFIG, KNOWN, REPORT, TOKENS
@@ -69,7 +69,7 @@ def _refuse_another_run(run: Run, folder: Path) -> None:
         )
 
 
-def refuse_other_data(run: Run, began_with: str, folder: Path, given: Given) -> None:
+def refuse_other_data(run: Run, began_with: str, folder: Path, given: Given = NOTHING_GIVEN) -> None:
     """To go on with other pairs would neither be the old run nor an honest new one."""
     if began_with and began_with != fingerprint(run.data, run.rows, given):
         files = [path for _, path in run.data.files]

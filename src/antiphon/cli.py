@@ -31,6 +31,12 @@ Language = (
     Literal["en", "cs", "fr", "es", "de", "ru", "da", "fi", "hu", "it", "nl", "no", "pt", "ro", "sv", "tr"] | None
 )
 
+# What a finished run may be asked next, by what a row of its data is.
+_EXAMPLES = {
+    "texts": ("sentences.txt", "test.txt"), "running": ("sentences.txt", "test.txt"),
+    "tagged": ("sentences.txt", "test.conll"), "questions": ("test.json", "test.json"), "answered": ("test.json", "test.json"),
+}  # fmt: skip
+
 
 def main() -> None:
     """Run a verb; the exit code is 0, 2 for the user's mistake, 1 for the machine's or ours, 3 where
@@ -166,8 +172,8 @@ def train(run: Path | None = None, *, chosen: Chosen = _NOTHING, out: Path | Non
 
     folder = out if out is not None else default_out(run, chosen.recipe)
     train_run(resolved, folder, fresh, Console())
-    test = "test.txt" if resolved.rows in ("texts", "running") else "test.tsv"
-    for number, command in enumerate(("predict {} sentences.txt", f"evaluate {{}} {test}", "verify {}")):
+    asked, test = _EXAMPLES.get(resolved.rows, ("sentences.txt", "test.tsv"))
+    for number, command in enumerate((f"predict {{}} {asked}", f"evaluate {{}} {test}", "verify {}")):
         print(f"{'' if number else 'Next:':<5} antiphon {command.format(folder)}")
 
 

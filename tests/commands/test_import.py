@@ -75,3 +75,25 @@ def test_fine_tuning_starts_from_an_imported_model(antiphon, tmp_path):
     model = load(tmp_path / "run")
     assert model.pipeline.source == load(tmp_path / "ours").pipeline.target
     assert model.pipeline.run.model.encoder.embedding_norm
+
+
+def test_spans_of_the_raw_paragraph_come_from_an_imported_model(antiphon, tmp_path):
+    write_bert(tmp_path / "bert")
+    import_folder(tmp_path / "bert", tmp_path / "ours")
+    context = "Ada  Lovelace wrote it in 1843, E\u0301mile read it."
+    rows = [
+        {
+            "question": f"Who wrote it {n}?",
+            "context": context,
+            "answers": [{"text": "Ada  Lovelace", "answer_start": 0}],
+        }
+        for n in range(12)
+    ]
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ended = antiphon(
+        "train", "--recipe", "bert-spans", "--train", tmp_path / "questions.jsonl", "--out", tmp_path / "run",
+        "--set", f"train.start.encoder={tmp_path / 'ours'}", "--set", "train.max_steps=2", "--set", "train.self_check=false",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    (answers,) = load(tmp_path / "run").predict([f"Who?\t{context}"], n_best=5)
+    assert all(answer.text in context for answer in answers)

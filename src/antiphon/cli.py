@@ -34,7 +34,8 @@ Language = (
 # What a finished run may be asked next, by what a row of its data is.
 _EXAMPLES = {
     "texts": ("sentences.txt", "test.txt"), "running": ("sentences.txt", "test.txt"),
-    "tagged": ("sentences.txt", "test.conll"), "questions": ("test.json", "test.json"), "answered": ("test.json", "test.json"),
+    "tagged": ("sentences.txt", "test.conll"), "questions": ("test.json", "test.json"),
+    "answered": ("test.json", "test.json"),
 }  # fmt: skip
 
 

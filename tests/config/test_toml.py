@@ -300,3 +300,14 @@ def test_reading_a_run_imports_neither_torch_nor_tomlkit():
         "sys.exit(bool({'torch', 'numpy', 'tomlkit'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("none", "none"), ("output", "output")])
+def test_a_decoder_that_is_started_from_keeps_its_tie(tmp_path, theirs, ours):
+    sets = ["model.kind=language_model", "model.decoder={kind=transformer,width=8,heads=2}", f"model.tie={theirs}"]
+    (tmp_path / "antiphon.toml").write_text(dump_run(load_run(None, None, {"data": {"train": ["x"]}}, sets)), "utf-8")
+    for kind in ("language_model", "seq2seq"):
+        chosen = [f"model.kind={kind}", f"train.start.decoder={tmp_path}"]
+        run = load_run(None, None, {"data": {"train": ["x"]}}, chosen)
+        assert (run.model.tie, run.model.decoder.width) == (ours, 8)
+        assert load_run(None, None, {"data": {"train": ["x"]}}, [*chosen, "model.tie=none"]).model.tie == "none"

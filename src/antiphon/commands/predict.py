@@ -13,6 +13,7 @@ from antiphon.commands.lines import read_inputs, say, say_json
 from antiphon.commands.questions import read_asked
 from antiphon.confidence import Confidence
 from antiphon.data.corpus import STRAY
+from antiphon.data.masking import WRITTEN
 from antiphon.errors import AntiphonError
 from antiphon.labelling.classifying import Classifying
 from antiphon.labelling.pointing import Pointing
@@ -85,7 +86,7 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
         for number, (text, answers, sure) in enumerate(
             zip(texts, found, _confidences(model, texts, found, wanted), strict=True), first + 1
         ):
-            unseen = model.pipeline.source.unknown(text)
+            unseen = model.pipeline.source.unknown(text.replace(WRITTEN, " "))
             strange += bool(unseen)
             if unseen and strange <= _WARNINGS and not wanted.as_json:
                 shown = " ".join(unseen[:10]) + (" ..." if len(unseen) > 10 else "")

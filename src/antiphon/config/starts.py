@@ -23,7 +23,16 @@ def with_starts(tables: dict[str, Any], read: Any) -> dict[str, Any]:
         tables = _with_start(tables, half, folder, _read(folder, half, read))
     if len(set(named.values())) == 1 and len(named) == 2 and _read(start["encoder"], "encoder", read).data.joint:
         tables = merge(tables, {"data": {"joint": True}})
+        tables = merge({"model": {"tie": _read(start["encoder"], "encoder", read).model.model_dump()["tie"]}}, tables)
+    elif "decoder" in named:
+        tables = _with_tie(tables, _read(named["decoder"], "decoder", read))
     return tables
+
+
+def _with_tie(tables: dict[str, Any], run: Run) -> dict[str, Any]:
+    """A decoder whose embedding is its head too stays so, unless the run says otherwise."""
+    tie = "none" if run.model.model_dump()["tie"] == "none" else "output"
+    return merge({"model": {"tie": tie}}, tables)
 
 
 def _read(folder: str, half: str, read: Any) -> Run:

@@ -116,6 +116,15 @@ def test_evaluate_verify_show_and_json(folder, model, tmp_path, capsys, monkeypa
         model.evaluate_texts([""])
 
 
+def test_a_text_has_the_same_vector_alone_and_in_any_batch(model):
+    texts = ["two three", "", "one two three four five", "six"]
+    together = model.embed(texts)
+    assert together.shape == (4, 16)
+    assert not together[1].any()
+    for text, vector in zip(texts, together, strict=True):
+        torch.testing.assert_close(torch.tensor(model.embed([text])[0]), torch.tensor(vector), atol=2e-5, rtol=1e-4)
+
+
 def test_a_recurrent_one_learns_too(tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(counting(100)), encoding="utf-8")
     sets = [*SMALL, "data.window=0", "model.next_sentence=false"]
@@ -209,6 +218,12 @@ def test_what_cannot_start_is_refused(folder, sets, told):
     with pytest.raises(AntiphonError) as caught:
         load_run(None, None, {"data": {"train": ["x"]}}, [one.format(folder) for one in sets])
     assert str(caught.value) == told.format(folder)
+
+
+def test_a_folder_that_is_no_model_is_refused(tmp_path):
+    with pytest.raises(AntiphonError) as caught:
+        load_run(None, None, {"data": {"train": ["x"]}}, [f"train.start.encoder={tmp_path}"])
+    assert str(caught.value).startswith(f"train.start.encoder: {tmp_path / 'antiphon.toml'}")
 
 
 def test_another_shape_and_unknown_parts_are_refused(folder, tmp_path):

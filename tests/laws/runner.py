@@ -51,6 +51,13 @@ DENOISED = (
     "model.encoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2}",
     "model.decoder={kind=recurrent,width=8,embedding=8,dropout=0.2,attention={kind=additive,width=5}}",
 )  # fmt: skip
+# Windows that are cut anew, pairs that change places, holes that are drawn anew; frozen parts, layers of other speeds.
+MASKED = (
+    *COMMON, "train.batch_tokens=60", "model.kind=masked", "data.window=12", "train.accumulate=2", "train.ema=0.9",
+    "data.target.tokenizer={kind=subwords,size=300}", "model.whole_words=true", "model.next_sentence=true",
+    "model.encoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,segments=2}",
+    "train.layer_decay=0.5", 'train.freeze=["encoder.layers.0"]',
+)  # fmt: skip
 # Labels, some of them weightier; and tags of words that are known by their letters too.
 CLASSIFIER = (
     *COMMON, "model.kind=classifier", "data.source.tokenizer={kind=words}", "model.pool=attention", "model.queries=2",

@@ -116,3 +116,10 @@ def test_a_second_text_is_told_from_the_first():
 def test_a_hole_is_a_word_that_is_not_known():
     batch = a_batch(schema.Masked(holes=1.0, strange=0.0))
     assert (batch.source_BS[batch.target_mask_BT] == HOLE).all()
+
+
+def test_a_summary_for_a_decoder_is_refused():
+    with pytest.raises(
+        ValueError, match=r"encoder\.summary is for a decoder, and a masked model has none: leave it out"
+    ):
+        schema.Masked(encoder=schema.RecurrentEncoder(summary="mean"))

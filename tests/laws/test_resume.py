@@ -14,6 +14,7 @@ from tests.laws.runner import (
     CLASSIFIER,
     DENOISED,
     EVERYTHING,
+    MASKED,
     PROMPTED,
     RECURRENT,
     RUNNING_RECURRENT,
@@ -143,9 +144,10 @@ def test_a_full_disk_loses_nothing(place, ends, story, file, reason, before):
         (TAGGER, write_tags),
         (PROMPTED, write_pairs),
         (DENOISED, write_text),
+        (MASKED, write_text),
         (SPANS, write_questions),
     ],
-    ids=["labels", "tags", "prompts", "holes", "spans"],
+    ids=["labels", "tags", "prompts", "holes", "masks", "spans"],
 )
 def test_other_shapes_go_on_too(tmp_path, sets, write):
     stories = {

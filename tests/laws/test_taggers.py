@@ -114,3 +114,8 @@ def test_what_is_loaded_is_what_was_saved(choice, kind, tmp_path):
     found = Tagging(loaded.model, loaded.source, loaded.target, loaded.run).answer(texts)
     assert found == before.answer(texts)
     assert [len(answers[0].pieces) for answers in found] == [2, 0, 2, 1]
+
+
+def test_a_place_in_front_of_words_that_are_read_by_their_letters_is_refused():
+    with pytest.raises(ValueError, match="front = true puts a symbol before a sentence, and with letters it is read"):
+        schema.Tagger(front=True, letters=3)

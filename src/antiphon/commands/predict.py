@@ -16,6 +16,7 @@ from antiphon.data.corpus import STRAY
 from antiphon.data.masking import WRITTEN
 from antiphon.errors import AntiphonError
 from antiphon.labelling.classifying import Classifying
+from antiphon.labelling.filling import Filling
 from antiphon.labelling.pointing import Pointing
 from antiphon.pipeline import Answer
 from antiphon.trained import Model
@@ -76,7 +77,7 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
         say(f"{folders.model}: not calibrated, so confidence is the model's own. Train it further: that calibrates it.")
     # A person who types a line wants its answer before the next.
     at_once = 1 if file is None and sys.stdin.isatty() else _AT_ONCE
-    spans = isinstance(model.pipeline, Pointing)
+    spans, fills = isinstance(model.pipeline, Pointing), isinstance(model.pipeline, Filling)
     lines = read_asked(file) if spans else ((line, "") for line in read_inputs(file))
     first, strange, silent = 0, 0, Counter[str]()
     while chunk := list(islice(lines, at_once)):
@@ -86,7 +87,7 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
         for number, (text, answers, sure) in enumerate(
             zip(texts, found, _confidences(model, texts, found, wanted), strict=True), first + 1
         ):
-            unseen = model.pipeline.source.unknown(text.replace(WRITTEN, " "))
+            unseen = model.pipeline.source.unknown(text.replace(WRITTEN, " ") if fills else text)
             strange += bool(unseen)
             if unseen and strange <= _WARNINGS and not wanted.as_json:
                 shown = " ".join(unseen[:10]) + (" ..." if len(unseen) > 10 else "")

@@ -1,5 +1,6 @@
 """Halves that begin with the weights of another model: their shape and their tokeniser are that model's."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,21 @@ HALVES = ("encoder", "decoder")
 _SIDE = {"encoder": "source", "decoder": "target"}
 
 
-def with_starts(tables: dict[str, Any], read: Any) -> dict[str, Any]:
+def with_starts(tables: dict[str, Any], read: Callable[[Path], Run]) -> dict[str, Any]:
     """The tables of a run, filled in from the folders that `train.start` names; `read` reads the run of a folder."""
     train = tables.get("train")
     start = train.get("start") if isinstance(train, dict) else None
     if not isinstance(start, dict):
         return tables
     named = {half: start[half] for half in HALVES if isinstance(start.get(half), str) and start[half]}
+    runs = {half: _read(folder, half, read) for half, folder in named.items()}
     for half, folder in named.items():
-        tables = _with_start(tables, half, folder, _read(folder, half, read))
-    if len(set(named.values())) == 1 and len(named) == 2 and _read(start["encoder"], "encoder", read).data.joint:
+        tables = _with_start(tables, half, folder, runs[half])
+    if len(named) == 2 and named["encoder"] == named["decoder"] and runs["encoder"].data.joint:
         tables = merge(tables, {"data": {"joint": True}})
-        tables = merge({"model": {"tie": _read(start["encoder"], "encoder", read).model.model_dump()["tie"]}}, tables)
-    elif "decoder" in named:
-        tables = _with_tie(tables, _read(named["decoder"], "decoder", read))
+        tables = merge({"model": {"tie": runs["encoder"].model.model_dump()["tie"]}}, tables)
+    elif "decoder" in runs:
+        tables = _with_tie(tables, runs["decoder"])
     return tables
 
 
@@ -35,12 +37,12 @@ def _with_tie(tables: dict[str, Any], run: Run) -> dict[str, Any]:
     return merge({"model": {"tie": tie}}, tables)
 
 
-def _read(folder: str, half: str, read: Any) -> Run:
+def _read(folder: str, half: str, read: Callable[[Path], Run]) -> Run:
     address = f"train.start.{half}"
     if not Path(folder).is_dir():
         raise AntiphonError(f"{address}: no such model folder as {folder}. `antiphon train` makes one.")
     try:
-        run: Run = read(Path(folder) / "antiphon.toml")
+        run = read(Path(folder) / "antiphon.toml")
     except AntiphonError as error:
         raise AntiphonError(f"{address}: {error}") from None
     if half not in run.model.halves:

@@ -6,8 +6,8 @@ B texts · N texts of a plan · S places · P hidden places · V words · K the 
 import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,7 +21,7 @@ from antiphon.data.stretches import stretches
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import SPECIAL, START
 from antiphon.errors import AntiphonError
-from antiphon.labelling.reading import BATCH_TOKENS, refuse_too_long
+from antiphon.labelling.reading import BATCH_TOKENS, in_batches, refuse_too_long
 from antiphon.models.masked import Masked, part_pairs
 from antiphon.pipeline import EMPTY, Answer, Looked
 
@@ -61,29 +61,18 @@ class Filling:
             if symbols and not holes_in(symbols, self.source.hole):
                 raise AntiphonError(f"{place}: nothing to guess. Write {WRITTEN} where a word is missing.")
         answers: list[list[Answer]] = [[EMPTY] for _ in texts]
-        lengths_N2 = np.array([[len(symbols) + 1, 0] for symbols in encoded], dtype=np.int32).reshape(-1, 2)
-        done = 0
-        for indices in plan_in_order(lengths_N2, batch_tokens):
-            numbers = [n for n in indices.tolist() if encoded[n]]
-            for n, logs_PV in zip(numbers, self._logs([encoded[n] for n in numbers]), strict=True):
+        fronted = [[START, *symbols] if symbols else [] for symbols in encoded]
+        for numbers, batch in in_batches([(symbols, []) for symbols in fronted], batch_tokens, tell):
+            for n, logs_PV in zip(numbers, self._logs(batch), strict=True):
                 answers[n] = self._filled(encoded[n], logs_PV, search.n_best)
-            done += len(indices)
-            if tell:
-                tell(done)
         return answers
 
-    def _logs(self, rows: Sequence[Sequence[int]]) -> Iterator[Tensor]:
+    def _logs(self, batch: Batch) -> Iterator[Tensor]:
         """The log-probabilities of every word at the holes of each text; special symbols are no words."""
-        if not rows:
-            return
-        source_BS, mask_BS = make_sources([[START, *row] for row in rows])
-        hidden = np.zeros(source_BS.shape, dtype=bool)
-        for row, symbols in enumerate(rows):
-            hidden[row, [1 + place for place in holes_in(symbols, self.source.hole)]] = True
-        batch = Batch(source_BS, mask_BS, source_BS, source_BS, torch.from_numpy(hidden))
+        holed = replace(batch, target_mask_BT=batch.source_BS == self.source.hole)
         special_V = torch.arange(self.source.size) < len(SPECIAL)
-        logits_PV = self._speak(batch)[0].masked_fill(special_V, -math.inf)
-        yield from logits_PV.double().log_softmax(-1).split(batch.target_mask_BT.sum(1).tolist())
+        logits_PV = self._speak(holed)[0].masked_fill(special_V, -math.inf)
+        yield from logits_PV.double().log_softmax(-1).split(holed.target_mask_BT.sum(1).tolist())
 
     def _speak(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Logits of words at the hidden places, and of no and yes for pairs of texts."""

@@ -98,25 +98,18 @@ class MaskedBatches:
     def __init__(self, run: Run, choice: Masked, prepared: Prepared) -> None:
         self.run, self.choice, self.store = run, choice, prepared.train
         self.masking = Masking.of(choice, prepared.target)
-        self.texts = self._cut(0)
-        self.epoch = 0
 
-    def plan(self, epoch: int) -> list[Indices]:
-        return plan(self._texts(epoch).lengths, self.run.train.batch_tokens, self.run.seed, epoch)
+    def plan(self, epoch: int) -> list[tuple[Stretches, Indices]]:
+        seed = self.run.seed
+        texts = stretches(self.store, self.run.data.window, self.choice.next_sentence, seed, epoch)
+        return [(texts, indices) for indices in plan(texts.lengths, self.run.train.batch_tokens, seed, epoch)]
 
-    def load(self, planned: Indices, epoch: int) -> Batch:
-        return self.masking.load(self._texts(epoch), planned, self.run.seed, epoch)
+    def load(self, planned: tuple[Stretches, Indices], epoch: int) -> Batch:
+        return self.masking.load(*planned, self.run.seed, epoch)
 
-    def size(self, planned: Indices) -> int:
-        return len(planned) * int(self.texts.lengths[planned].max())
-
-    def _texts(self, epoch: int) -> Stretches:
-        if epoch != self.epoch:
-            self.texts, self.epoch = self._cut(epoch), epoch
-        return self.texts
-
-    def _cut(self, epoch: int) -> Stretches:
-        return stretches(self.store, self.run.data.window, self.choice.next_sentence, self.run.seed, epoch)
+    def size(self, planned: tuple[Stretches, Indices]) -> int:
+        texts, indices = planned
+        return len(indices) * int(texts.lengths[indices].max())
 
 
 def _unmerging(tokenizer: Tokenizer, choice: Choice, longest: int) -> Unmerging | None:

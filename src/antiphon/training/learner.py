@@ -56,10 +56,6 @@ class Learner:
         self.ema = {name: value.clone() for name, value in weights_of(model).items()} if choice.ema else {}
         self.carried: tuple[CellState, ...] = ()  # where the rows of the last batch were left, if they go on
 
-    def keep_start(self) -> None:
-        """The moving average begins with the weights as they are now."""
-        self.ema = {name: value.clone() for name, value in weights_of(self.model).items()} if self.ema else {}
-
     def learn(self, batches: Sequence[Batch], step: int, updates: int) -> Update:
         """Step number `step` of the run; `updates` counts the ones that were taken."""
         rate, p = learning_rate(updates, self.choice), forcing(updates, self.choice.teacher_forcing)

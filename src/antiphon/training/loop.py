@@ -45,6 +45,9 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
             log.say(line)
         torch.manual_seed(run.seed)
         model = build_model(run.model, prepared.source.size, prepared.target.size)
+        if newest is None:
+            for line in start_from_others(model, run):
+                log.say(line)
         learner = Learner(model, run.train, run.seed, label_weights(run, prepared.train, prepared.target.size))
         training = Training(run, out, prepared, learner, log, Progress(prepared.fingerprint))
         if newest is None:
@@ -85,9 +88,6 @@ class Training:
         parameters = sum(value.numel() for value in weights_of(self.learner.model).values())
         self.log.say(f"Model: {parameters:,} parameters. Run folder: {self.out}")
         self.log.forget_after(-1)
-        for line in start_from_others(self.learner.model, self.run):
-            self.log.say(line)
-        self.learner.keep_start()
         if self.run.train.self_check:
             # Texts get their sources when they are loaded; those of the validation texts stand in the store.
             store = self.prepared.valid if self.run.data.denoise.on else self.prepared.train

@@ -1,6 +1,6 @@
 """Products with 8-bit weights: integer arithmetic instead of float32.
 
-N rows · D width of the input · G of the output, C of them at a time
+N rows · D width of the input · G of the output
 """
 
 import torch
@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from antiphon.errors import AntiphonError
 
 _MOST = 127  # of a signed 8-bit digit
-_AT_ONCE, _LEAST = 1 << 17, 512  # outputs of all rows, and of one: more would leave the cache before they are scaled
 
 
 class Int8Linear(nn.Module):
@@ -50,15 +49,10 @@ class Int8Linear(nn.Module):
 
     def _add(self, gates_NG: Tensor, x_ND: Tensor) -> Tensor:
         digits, scale_N1 = self._digits(x_ND)
-        out_NG = torch.empty_like(gates_NG, memory_format=torch.contiguous_format)
-        size = max(_LEAST, _AT_ONCE // max(1, len(x_ND)) // 64 * 64)
-        parts = (self.digits_GD, self.scale_G)
-        slices = zip(*(part.split(size) for part in parts), gates_NG.split(size, 1), out_NG.split(size, 1), strict=True)
-        for digits_CD, scale_C, to_NC, out_NC in slices:
-            first_NC, second_NC = torch._int_mm(digits, digits_CD.t()).chunk(2)
-            sums_NC = second_NC.add_(first_NC, alpha=self.base).to(out_NG.dtype).mul_(scale_C)
-            torch.addcmul(to_NC, sums_NC, scale_N1, out=out_NC)
-        return out_NG
+        first_NG, second_NG = torch._int_mm(digits, self.digits_GD.t()).chunk(2)
+        sums_NG = second_NG.add_(first_NG, alpha=self.base).to(gates_NG.dtype)
+        # Not addcmul: with scales of two shapes it takes one number at a time.
+        return sums_NG.mul_(self.scale_G).mul_(scale_N1).add_(gates_NG)
 
     def _digits(self, x_ND: Tensor) -> tuple[Tensor, Tensor]:
         """First the first digit of every row, then the second of every row; and what a unit is worth in each row."""

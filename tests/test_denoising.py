@@ -8,6 +8,7 @@ import pytest
 import antiphon
 from antiphon.commands.evaluate import run_evaluate
 from antiphon.commands.scores import run_scores
+from antiphon.commands.systems import Folders
 from antiphon.config.toml import load_run
 from antiphon.data.vocab import HOLE
 from antiphon.errors import AntiphonError
@@ -67,7 +68,7 @@ def test_plain_text_is_judged_with_holes_that_never_change(whole, capsys):
     found = []
     for _ in range(2):
         run_evaluate(
-            str(whole / "run"), str(whole / "test.txt"), None, [], False, None, False, PLAIN, None, as_json=True
+            Folders(whole / "run"), str(whole / "test.txt"), None, [], False, {}, [], PLAIN, None, as_json=True
         )
         found.append(json.loads(capsys.readouterr().out)["scores"])
     assert found[0] == found[1]

@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -255,6 +256,12 @@ class Searched:
 _AS_THE_MODEL_SAYS = Searched()
 
 
+def _flags(values: Mapping[str, object]) -> list[str]:
+    """Those that were given, as they are written."""
+    given = (name for name, value in values.items() if value is not None and value is not False)
+    return [f"--{name.replace('_', '-')}" for name in given]
+
+
 @app.command
 def predict(
     model: Path,
@@ -307,16 +314,14 @@ def predict(
         One JSON object a line: all answers with scores, symbols and what was never seen in training; with --embed text
         and vector.
     """
-    from antiphon.commands.predict import Folders, Wanted, run_embed, run_predict
+    from antiphon.commands.predict import Wanted, run_embed, run_predict
+    from antiphon.commands.systems import Folders
 
     folders = Folders(model, tuple(partners or ()), reverse, model_of_answers, int8)
     if embed:
         beside: dict[str, object] = {"with": partners, "reverse": reverse, "model_of_answers": model_of_answers}
         beside |= {"scores": scores, "confidence": confidence, "min_confidence": min_confidence}
-        asked = {
-            name: value for name, value in (beside | vars(searched)).items() if value is not None and value is not False
-        }
-        run_embed(folders, file, [f"--{name.replace('_', '-')}" for name in asked], json)
+        run_embed(folders, file, _flags(beside | vars(searched)), json)
         return
     run_predict(folders, file, searched.changes(), Wanted(scores, confidence, min_confidence, json))
 
@@ -354,7 +359,10 @@ def evaluate(
     target: str | None = None,
     references: Files = None,
     any_target: Flag = False,
-    beam: Number = None,
+    searched: Searched = _AS_THE_MODEL_SAYS,
+    partners: Partners = None,
+    reverse: Path | None = None,
+    model_of_answers: Path | None = None,
     int8: Flag = False,
     phones: Flag = False,
     scores: Flag = False,
@@ -388,8 +396,12 @@ def evaluate(
         Files of further right answers, line N for line N of TEST, several on a line between TABs.
     any_target
         A source on several lines is asked once, and any of its targets is right.
-    beam
-        Hypotheses that are kept; 1 is greedy.
+    partners
+        A model that writes together with MODEL, as in `antiphon predict`. May be given often.
+    reverse
+        A model of the other direction, as in `antiphon predict`.
+    model_of_answers
+        A language model of answers, as in `antiphon predict`.
     int8
         Weights in 8 bits while the answer is written: almost always the same answers.
     phones
@@ -415,11 +427,14 @@ def evaluate(
         return
 
     from antiphon.commands.evaluate import read_endpoint, run_evaluate
+    from antiphon.commands.systems import Folders
 
     endpoint = read_endpoint(judge_url, judge_model, judge_key)
-    run_evaluate(
-        model, test, target, references or [], any_target, beam, int8, scored.scoring(phones), endpoint, json, out
-    )
+    folders = Folders(Path(model), tuple(partners or ()), reverse, model_of_answers, int8)
+    beside = {"with": partners, "reverse": reverse, "model_of_answers": model_of_answers, "int8": int8}
+    given = _flags({"any_target": any_target} | vars(searched) | beside)
+    changes, scoring = searched.changes(), scored.scoring(phones)
+    run_evaluate(folders, test, target, references or [], any_target, changes, given, scoring, endpoint, json, out)
 
 
 @app.command

@@ -1,4 +1,4 @@
-"""The one kind of error that is the user's to mend: printed without a traceback."""
+"""The one kind of error that is the user's to mend: printed without a traceback; and how it names a text."""
 
 
 class AntiphonError(Exception):
@@ -25,3 +25,8 @@ class Interrupted(AntiphonError):
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
         self.code = code
+
+
+def name_lines(count: int, first: int = 0) -> list[str]:
+    """What texts are called that came without a file: by their number among all that were handed over, from one."""
+    return [f"line {first + number}" for number in range(1, count + 1)]

@@ -16,7 +16,7 @@ from antiphon.data.batch import Batch, join, make_batch, make_sources, plan_in_o
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import PAD, START
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, name_lines
 from antiphon.evaluate.utility import utility
 from antiphon.models.model import Writer
 from antiphon.models.writing import LanguageModel
@@ -94,7 +94,7 @@ class Pipeline(Reader):
         """
         search = search or self.run.search
         self._refuse_idle_choosers(search)
-        places = [f"line {first + n}" for n in range(1, len(texts) + 1)]
+        places = name_lines(len(texts), first)
         asked = self.ask(texts, search, places, first)
         answers: list[list[Answer]] = [[EMPTY] for _ in texts]
         done = len(texts) - len(asked)

@@ -47,6 +47,11 @@ class Reader:
                     "same. Train both with the same target texts and data.target.tokenizer."
                 )
 
+    @property
+    def read_alike(self) -> bool:
+        """Whether its partners read the same source symbols, so that one batch serves all."""
+        return all(partner.source.to_bytes() == self.source.to_bytes() for partner in self.partners)
+
     def encode(self, text: str) -> list[int]:
         """What the model reads of a text; the lines of a running text are parted by breaks."""
         return encode_lines(self.target, text) if self.run.rows == "running" else self.source.encode(text)
@@ -60,7 +65,7 @@ class Reader:
 
         Of several models together it is the mean of their probabilities.
         """
-        if any(partner.source.to_bytes() != self.source.to_bytes() for partner in self.partners):
+        if not self.read_alike:
             raise AntiphonError(
                 "perplexity: these models read different source symbols, and that of such models together is not "
                 "measured. Evaluate each by itself."

@@ -104,7 +104,11 @@ class Model:
         answers = [found[0].text for found in self.pipeline.answer(sources, search, tell=tell)]
         judged = judge_by_model(endpoint, sources, targets, answers) if endpoint else []
         scores = score_all(answers, targets, scoring, judge)
-        return [*scores, *self.likelihood(pairs), *self._calibration_errors(pairs), *judged]
+        pipeline = writing(self.pipeline, "evaluate")
+        likelihood = self.likelihood(pairs) if pipeline.read_alike else []
+        # The temperature was fitted to one model, so of several together nothing is said of it.
+        calibration = [] if pipeline.partners else self._calibration_errors(pairs)
+        return [*scores, *likelihood, *calibration, *judged]
 
     def refuse_pairs(self, verb: str) -> None:
         """Before a verb that asks for answers to sources."""

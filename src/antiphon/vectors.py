@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from antiphon.config.schema import Classifier, LanguageModel, Run, memory_width, output_width
 from antiphon.data.batch import Batch, make_batch, plan_in_order
 from antiphon.data.vocab import START
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, name_lines
 from antiphon.labelling.classifying import Classifying
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering
@@ -56,7 +56,7 @@ def vector_width(run: Run) -> int:
 
 def _rows(pipeline: Answering, texts: Sequence[str], first: int) -> list[Row]:
     """What the model reads of each text: as a source, or where it has none as a target."""
-    places, search = [f"line {first + n}" for n in range(1, len(texts) + 1)], pipeline.run.search
+    places, search = name_lines(len(texts), first), pipeline.run.search
     if isinstance(pipeline, Tagging):
         tagged = [pipeline.pair(text) for text in texts]
         refuse_too_long(pipeline.run, [ids for ids, _ in tagged], search, places)

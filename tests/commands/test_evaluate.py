@@ -45,8 +45,23 @@ def test_any_target_is_right(trained, antiphon, tmp_path):
 
 
 def test_8_bit_weights_are_named(trained, antiphon, pairs):
-    assert antiphon("evaluate", trained, pairs, "--int8").out.startswith("2 pairs, beam 5, 8-bit weights, ")
+    assert antiphon("evaluate", trained, pairs, "--int8").out.startswith("2 pairs, beam 5, --int8, ")
     assert json.loads(antiphon("evaluate", trained, pairs, "--int8", "--json").out)["int8"] is True
+
+
+def test_any_search_and_models_together_are_scored_and_told(trained, antiphon, pairs):
+    lines = antiphon("evaluate", trained, pairs, "--mbr", "chrf", "--with", trained).out
+    assert lines.startswith("2 pairs, beam 5, --mbr --with, ")
+    assert "perplexity" in lines
+    assert "calibration" not in lines
+    found = json.loads(antiphon("evaluate", trained, pairs, "--sample", "--seed", 3, "--json").out)
+    assert found["flags"] == ["--sample", "--seed"]
+    alone = {
+        score["name"]: score["value"]
+        for score in json.loads(antiphon("evaluate", trained, pairs, "--json").out)["scores"]
+    }
+    twice = json.loads(antiphon("evaluate", trained, pairs, "--json", "--with", trained).out)["scores"]
+    assert {score["name"]: score["value"] for score in twice}["BLEU"] == alone["BLEU"]
 
 
 def test_what_cannot_be_scored_is_counted(trained, antiphon, tmp_path):

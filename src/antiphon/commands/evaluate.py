@@ -2,16 +2,16 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from antiphon.api import load
 from antiphon.commands.asking import Asked, progress, read_references, read_test, with_holes
 from antiphon.commands.lines import print_scores, say_json
 from antiphon.commands.marks import mark_labels
 from antiphon.commands.questions import mark_questions
-from antiphon.commands.systems import Entry, enter, refuse_missing
+from antiphon.commands.systems import Entry, Folders, enter, refuse_missing
 from antiphon.data.rows import has_source
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.endpoint import Endpoint
@@ -23,21 +23,27 @@ from antiphon.trained import Model
 
 
 def run_evaluate(
-    path: str,
+    folders: Folders,
     test: str,
     target: str | None,
     references: Sequence[str],
     any_target: bool,
-    beam: int | None,
-    int8: bool,
+    changes: Mapping[str, Any],
+    given: Sequence[str],
     scoring: Scoring,
     endpoint: Endpoint | None,
     as_json: bool,
     out: Path | None = None,
 ) -> None:
+    """`given` are the flags that say how a model is to answer, for a file of answers to refuse."""
+    path = str(folders.model)
     refuse_missing(path)
     judge = scoring.meteor()  # what it reads is read first, so that its mistakes are told first
-    model = load(path, int8) if os.path.isdir(path) else None
+    model = folders.load() if os.path.isdir(path) else None
+    if model is None and given:
+        raise AntiphonError(f"{given[0]}: it is for a model, and {path} is a file of answers. Leave it out.")
+    if model is not None and isinstance(model.pipeline, Labelling | Pointing):
+        model.search(changes)
     if model is not None and isinstance(model.pipeline, Labelling):
         mark_labels(model, test, target, as_json, out)
         return
@@ -50,13 +56,12 @@ def run_evaluate(
     if model is not None:
         asked = with_holes(asked, model.pipeline)
     if model is not None and not (has_source(model.pipeline.run.rows) or model.pipeline.run.data.denoise.on):
-        _texts(model, asked, int8, as_json)
+        if idle := [flag for flag in given if flag not in ("--int8", "--with")]:
+            raise AntiphonError(f"{idle[0]}: it is about answers, and this model is scored on texts. Leave it out.")
+        _texts(model, asked, folders.int8, as_json)
         return
     further = read_references(references, asked)
-    entry = enter("evaluate", path, path, model, asked, beam)
-    for flag, given in (("--any-target", any_target), ("--beam", beam is not None), ("--int8", int8)):
-        if given and entry.model is None:
-            raise AntiphonError(f"{flag}: it is for a model, and {path} is a file of answers. Leave it out.")
+    entry = enter("evaluate", path, path, model, asked, changes)
     pairs = list(zip(asked.sources, asked.targets, strict=True))
     questions = len(set(asked.sources)) if any_target else len(pairs)
     started = time.monotonic()
@@ -76,7 +81,8 @@ def run_evaluate(
                 "left_out": asked.left_out,
                 "kind": "answers" if entry.model is None else "model",
                 "beam": entry.search.beam if entry.search else None,
-                "int8": int8,
+                "int8": folders.int8,
+                "flags": list(given),
                 "seconds": round(seconds, 2),
                 "scores": [asdict(score) for score in scores],
             }
@@ -84,7 +90,7 @@ def run_evaluate(
         return
     asked.say_left_out()
     counted = f"{questions:,} sources with {len(pairs):,} targets" if any_target else f"{len(pairs):,} pairs"
-    print(f"{counted}, {_how(entry, int8, questions / seconds)}")
+    print(f"{counted}, {_how(entry, given, questions / seconds)}")
     print_scores(scores, 2)
 
 
@@ -115,7 +121,9 @@ def read_endpoint(url: str | None, model: str | None, key_variable: str | None) 
     return Endpoint(url, model, None if key_variable is None else os.environ[key_variable])
 
 
-def _how(entry: Entry, int8: bool, speed: float) -> str:
+def _how(entry: Entry, given: Sequence[str], speed: float) -> str:
     if entry.search is None:
         return f"answers of {entry.path}"
-    return f"beam {entry.search.beam}" + (", 8-bit weights" if int8 else "") + f", {speed:,.1f} sentences/s"
+    width = "drawn" if entry.search.sample else f"beam {entry.search.beam}"
+    told = [flag for flag in given if flag not in ("--beam", "--sample", "--any-target")]
+    return ", ".join([width, *([" ".join(told)] if told else []), f"{speed:,.1f} sentences/s"])

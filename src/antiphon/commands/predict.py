@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from antiphon.api import load
 from antiphon.commands.lines import read_inputs, say, say_json
 from antiphon.commands.questions import read_asked
+from antiphon.commands.systems import Folders
 from antiphon.confidence import Confidence
 from antiphon.data.corpus import STRAY
 from antiphon.data.masking import WRITTEN
@@ -24,17 +24,6 @@ from antiphon.vectors import embed
 
 _AT_ONCE = 1000  # lines that are sorted by length together
 _WARNINGS = 5
-
-
-@dataclass(frozen=True)
-class Folders:
-    """The model, those that write with it, and those that have a say in what is given."""
-
-    model: Path
-    partners: Sequence[Path] = ()
-    reverse: Path | None = None
-    model_of_answers: Path | None = None
-    int8: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +60,7 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
     least = wanted.min_confidence
     if least is not None and not 0 <= least <= 1:
         raise AntiphonError(f"--min-confidence {least:g}: a probability is needed. Give a number from 0 to 1.")
-    model = load(folders.model, folders.int8, folders.partners, folders.reverse, folders.model_of_answers)
+    model = folders.load()
     search = model.search(changes)
     if wanted.sure and model.calibration is None:
         say(f"{folders.model}: not calibrated, so confidence is the model's own. Train it further: that calibrates it.")
@@ -110,7 +99,7 @@ def run_embed(folders: Folders, file: Path | None, given: Sequence[str], as_json
     """A line of numbers for each line of text; `given` are flags that say how to answer."""
     if given:
         raise AntiphonError(f"{given[0]}: it is about answers, and --embed gives vectors. Leave one of them out.")
-    model = load(folders.model, folders.int8)
+    model = folders.load()
     lines, first = read_inputs(file), 0
     while texts := list(islice(lines, _AT_ONCE)):
         for number, (text, vector) in enumerate(

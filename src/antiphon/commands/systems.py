@@ -1,10 +1,11 @@
-"""Systems that take part in a test, for `evaluate`, `compare` and `judge`: models that answer, and files of answers."""
+"""Systems that answer: models, alone or together, for every verb that asks them; and files of answers to be judged."""
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from antiphon.api import load
 from antiphon.commands.asking import Asked, progress
@@ -13,6 +14,20 @@ from antiphon.config.schema import Search
 from antiphon.data.corpus import STRAY
 from antiphon.errors import AntiphonError
 from antiphon.trained import Model
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The model, those that write with it, and those that have a say in what is given."""
+
+    model: Path
+    partners: Sequence[Path] = ()
+    reverse: Path | None = None
+    model_of_answers: Path | None = None
+    int8: bool = False
+
+    def load(self) -> Model:
+        return load(self.model, self.int8, self.partners, self.reverse, self.model_of_answers)
 
 
 @dataclass(frozen=True)
@@ -33,7 +48,7 @@ def enter_all(verb: str, paths: Sequence[str], asked: Asked, beam: int | None) -
     for path, name in zip(paths, name_systems(paths), strict=True):
         refuse_missing(path)
         model = load(path) if os.path.isdir(path) else None
-        entries.append(enter(verb, path, name, model, asked, beam))
+        entries.append(enter(verb, path, name, model, asked, {"beam": beam}))
     return entries
 
 
@@ -54,11 +69,11 @@ def name_systems(paths: Sequence[str]) -> list[str]:
     ]
 
 
-def enter(verb: str, path: str, name: str, model: Model | None, asked: Asked, beam: int | None) -> Entry:
-    """The model that was loaded from the path, or the answers in its file."""
+def enter(verb: str, path: str, name: str, model: Model | None, asked: Asked, changes: Mapping[str, Any]) -> Entry:
+    """The model that was loaded from the path, with changes of its [search]; or the answers in its file."""
     if model is None:
         return Entry(name, path, answers=read_answers(path, asked))
-    search = model.search({"beam": beam})
+    search = model.search(changes)
     try:
         model.refuse_pairs(verb)
         model.pipeline.refuse_too_long(asked.sources, search, asked.places)

@@ -483,7 +483,21 @@ def refuse_unequal_tie(tie: str, embedding: int, output: int) -> None:
         raise ValueError(f'tie = "{tie}" needs equal model.decoder.embedding ({embedding}) and width ({output})')
 
 
-class Seq2Seq(Table):
+class Shape(Table):
+    """What every kind of model has."""
+
+    @property
+    def halves(self) -> dict[str, Half]:
+        """The parts that have layers, by their keys."""
+        return {name: getattr(self, name) for name in ("encoder", "decoder") if hasattr(self, name)}
+
+    @property
+    def places_added(self) -> int:
+        """Places that the model puts before each text."""
+        return 0
+
+
+class Seq2Seq(Shape):
     """n -> m: encode the source, attend to it, predict the target word by word."""
 
     rows: ClassVar[Rows] = "pairs"
@@ -494,11 +508,6 @@ class Seq2Seq(Table):
     """What writes the target."""
     tie: Literal["none", "output", "all"] = "none"
     """Share the target embedding with the output layer, or source, target and output (needs `data.joint`)."""
-
-    @property
-    def halves(self) -> dict[str, Half]:
-        """The parts that have layers, by their keys."""
-        return {"encoder": self.encoder, "decoder": self.decoder}
 
     @model_validator(mode="after")
     def widths_fit(self) -> "Seq2Seq":
@@ -534,7 +543,7 @@ class Seq2Seq(Table):
                 )
 
 
-class LanguageModel(Table):
+class LanguageModel(Shape):
     """1 -> m: predict a text word by word, from nothing but what stands before; or a target from its source there."""
 
     kind: Literal["language_model"] = "language_model"
@@ -549,18 +558,13 @@ class LanguageModel(Table):
     def rows(self) -> Rows:
         return self.reads
 
-    @property
-    def halves(self) -> dict[str, Half]:
-        """The parts that have layers, by their keys."""
-        return {"decoder": self.decoder}
-
     @model_validator(mode="after")
     def widths_fit(self) -> "LanguageModel":
         refuse_unequal_tie(self.tie, embedding_width(self.decoder), output_width(self.decoder))
         return self
 
 
-class Classifier(Table):
+class Classifier(Shape):
     """n -> 1: encode the text, make one vector of it, predict its label; or say yes or no to each label."""
 
     kind: Literal["classifier"] = "classifier"
@@ -584,13 +588,7 @@ class Classifier(Table):
         return "labelled" if self.texts == "one" else "compared"
 
     @property
-    def halves(self) -> dict[str, Half]:
-        """The parts that have layers, by their keys."""
-        return {"encoder": self.encoder}
-
-    @property
     def places_added(self) -> int:
-        """Places that the model puts before each text."""
         return int(self.pool == "cls")
 
     @model_validator(mode="after")
@@ -607,7 +605,7 @@ class Classifier(Table):
         return self
 
 
-class Tagger(Table):
+class Tagger(Shape):
     """n -> n: encode the sentence, and predict a tag at each of its words."""
 
     rows: ClassVar[Rows] = "tagged"
@@ -628,13 +626,7 @@ class Tagger(Table):
     """On that state, and on the hidden layer."""
 
     @property
-    def halves(self) -> dict[str, Half]:
-        """The parts that have layers, by their keys."""
-        return {"encoder": self.encoder}
-
-    @property
     def places_added(self) -> int:
-        """Places that the model puts before each text."""
         return int(self.front)
 
     @model_validator(mode="after")
@@ -648,7 +640,7 @@ class Tagger(Table):
         return self
 
 
-class Masked(Table):
+class Masked(Shape):
     """n -> n: predict hidden words from those on both sides, for other models to start from (Devlin et al., 2019)."""
 
     rows: ClassVar[Rows] = "texts"
@@ -667,13 +659,7 @@ class Masked(Table):
     """Read two texts, and say whether the second follows the first; needs `data.window`."""
 
     @property
-    def halves(self) -> dict[str, Half]:
-        """The parts that have layers, by their keys."""
-        return {"encoder": self.encoder}
-
-    @property
     def places_added(self) -> int:
-        """Places that the model puts before each text."""
         return 1
 
     @model_validator(mode="after")
@@ -685,7 +671,7 @@ class Masked(Table):
         return self
 
 
-class Spans(Table):
+class Spans(Shape):
     """n -> (start, end): read a question and its paragraph, and find the answer there (Devlin et al., 2019)."""
 
     kind: Literal["spans"] = "spans"
@@ -705,13 +691,7 @@ class Spans(Table):
         return "questions" if self.no_answer else "answered"
 
     @property
-    def halves(self) -> dict[str, Half]:
-        """The parts that have layers, by their keys."""
-        return {"encoder": self.encoder}
-
-    @property
     def places_added(self) -> int:
-        """Places that the model puts before each text."""
         return int(self.front)
 
     @model_validator(mode="after")
@@ -1024,7 +1004,7 @@ class Run(Table):
                     f"model.{name}.max_positions ({places}) must be above 1 + 2 x data.max_length "
                     f"({self.data.max_length}), to seat the longest source, its end and the longest target in one row"
                 )
-            added = 0 if isinstance(self.model, Seq2Seq | LanguageModel) else self.model.places_added
+            added = self.model.places_added
             if not self.data.window and places is not None and places <= self.data.max_length + added:
                 front = ", and what is put before it" if added else ""
                 raise ValueError(

@@ -19,7 +19,7 @@ from antiphon.data.rows import encode_source
 from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START, UNKNOWN
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, name_lines
 from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, refuse_too_long, speak
 from antiphon.models.labelling import Classifier, each_label, labels_of
 from antiphon.pipeline import EMPTY, Answer, Looked
@@ -58,7 +58,7 @@ class Classifying:
         tell: Callable[[int], None] | None = None,
     ) -> list[Tensor | None]:
         """What the model says of each label; None for an empty text."""
-        places = [f"line {first + n}" for n in range(1, len(texts) + 1)]
+        places = name_lines(len(texts), first)
         encoded = self._encoded(texts, search or self.run.search, places)
         found: list[Tensor | None] = [None] * len(texts)
         for numbers, batch in in_batches([(symbols, []) for symbols in encoded], batch_tokens, tell):

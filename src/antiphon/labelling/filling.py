@@ -20,7 +20,7 @@ from antiphon.data.store import PairStore
 from antiphon.data.stretches import stretches
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import SPECIAL, START
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, name_lines
 from antiphon.labelling.reading import BATCH_TOKENS, in_batches, refuse_too_long
 from antiphon.models.masked import Masked, part_pairs
 from antiphon.pipeline import EMPTY, Answer, Looked
@@ -54,7 +54,7 @@ class Filling:
     ) -> list[list[Answer]]:
         """Each text with its holes filled, the likeliest first; an empty text has an empty answer."""
         search = search or self.run.search
-        places = [f"line {first + n}" for n in range(1, len(texts) + 1)]
+        places = name_lines(len(texts), first)
         encoded = [self.encode(text) if text.strip() else [] for text in texts]
         refuse_too_long(self.run, encoded, search, places)
         for place, symbols in zip(places, encoded, strict=True):

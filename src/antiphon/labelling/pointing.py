@@ -22,7 +22,7 @@ from antiphon.data.questions import part
 from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, name_lines
 from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged
 from antiphon.labelling.weighing import Asked, Found, Weighed
 from antiphon.models.pointing import Spans, ends_of
@@ -73,7 +73,7 @@ class Pointing:
         Where there is no answer, the text is empty and so is its span.
         """
         search = search or self.run.search
-        places = [f"line {first + n}" for n in range(1, len(texts) + 1)]
+        places = name_lines(len(texts), first)
         weighed = self.weigh(texts, search, places, batch_tokens, tell)
         return [
             [self._answer(one.asked, found) for found in one.best(search.n_best, self.longest)] if one else [EMPTY]
@@ -128,7 +128,7 @@ class Pointing:
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """log P(answer) of each pair: all places of the paragraph where it stands; "" says that there is none."""
         texts = [text for text, _ in pairs]
-        places = [f"line {n}" for n in range(1, len(pairs) + 1)]
+        places = name_lines(len(pairs))
         scores = []
         for one, (_, answer) in zip(self.weigh(texts, self.run.search, places), pairs, strict=True):
             if one is None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from antiphon.config.schema import LanguageModel, Run, Search, Seq2Seq, seats
+from antiphon.config.schema import Run, Search, seats
 from antiphon.data.batch import Batch, load_batch, make_batch, plan_in_order
 from antiphon.data.store import PairStore
 from antiphon.errors import AntiphonError
@@ -50,8 +50,7 @@ def longest_text(run: Run, search: Search) -> int:
     longest = search.max_source
     for half in run.model.halves.values():
         seated = seats(half)
-        added = 0 if isinstance(run.model, Seq2Seq | LanguageModel) else run.model.places_added
-        longest = longest if seated is None else min(longest, seated - 1 - added)
+        longest = longest if seated is None else min(longest, seated - 1 - run.model.places_added)
     return longest
 
 

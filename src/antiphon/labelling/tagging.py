@@ -18,6 +18,7 @@ from antiphon.data.store import PairStore
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START, UNKNOWN
+from antiphon.errors import name_lines
 from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, refuse_too_long, speak
 from antiphon.models.labelling import Tagger, labels_of
 from antiphon.pipeline import EMPTY, Answer, Looked
@@ -50,7 +51,7 @@ class Tagging:
         """The likeliest tags of each sentence's words; an empty one has an empty answer. `first` as in Pipeline."""
         answers: list[list[Answer]] = [[EMPTY] for _ in texts]
         pairs = [self.pair(text) for text in texts]
-        places = [f"line {first + n}" for n in range(1, len(texts) + 1)]
+        places = name_lines(len(texts), first)
         refuse_too_long(self.run, [ids for ids, _ in pairs], search or self.run.search, places)
         for numbers, batch in in_batches(pairs, batch_tokens, tell):
             for n, answer in zip(numbers, self._answers(batch), strict=True):

@@ -13,6 +13,7 @@ from cyclopts import App, CycloptsError, Parameter
 from antiphon.errors import AntiphonError
 
 if TYPE_CHECKING:
+    from antiphon.commands.systems import Folders
     from antiphon.config.schema import Run
     from antiphon.evaluate.scores import Scoring
 
@@ -256,6 +257,35 @@ class Searched:
 _AS_THE_MODEL_SAYS = Searched()
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Beside:
+    """Models that have a say beside the one that is asked, and in how many bits all count."""
+
+    partners: Partners = None
+    """A model that writes together with MODEL: the mean of their probabilities counts. Both need the same target
+    vocabulary. May be given often."""
+    reverse: Path | None = None
+    "A model of the other direction: of all hypotheses, those count most from which it would write the input."
+    model_of_answers: Path | None = None
+    "A language model of answers: of all hypotheses, those count most that it finds likely."
+    int8: Flag = False
+    "Weights in 8 bits while the answer is written: almost always the same answers."
+
+    def folders(self, model: Path) -> "Folders":
+        from antiphon.commands.systems import Folders
+
+        return Folders(model, tuple(self.partners or ()), self.reverse, self.model_of_answers, self.int8)
+
+    def given(self) -> dict[str, object]:
+        """What was said, by the names of the flags."""
+        named = vars(self)
+        return {"with": named["partners"]} | {name: named[name] for name in ("reverse", "model_of_answers", "int8")}
+
+
+_ALONE = Beside()
+
+
 def _flags(values: Mapping[str, object]) -> list[str]:
     """Those that were given, as they are written."""
     given = (name for name, value in values.items() if value is not None and value is not False)
@@ -268,10 +298,7 @@ def predict(
     file: Path | None = None,
     *,
     searched: Searched = _AS_THE_MODEL_SAYS,
-    partners: Partners = None,
-    reverse: Path | None = None,
-    model_of_answers: Path | None = None,
-    int8: Flag = False,
+    beside: Beside = _ALONE,
     scores: Flag = False,
     confidence: Flag = False,
     min_confidence: float | None = None,
@@ -289,15 +316,6 @@ def predict(
         A model folder.
     file
         Text, one input a line; of a model of spans also SQuAD's JSON or JSONL; .gz of any. Absent, standard input.
-    partners
-        A model that writes together with MODEL: the mean of their probabilities counts. Both need the same target
-        vocabulary. May be given often.
-    reverse
-        A model of the other direction: of all hypotheses, those count most from which it would write the input.
-    model_of_answers
-        A language model of answers: of all hypotheses, those count most that it finds likely.
-    int8
-        Weights in 8 bits while the answer is written: almost always the same answers.
     scores
         Put the score and a TAB before each answer; of a label or a span it is the probability.
     confidence
@@ -315,15 +333,13 @@ def predict(
         and vector.
     """
     from antiphon.commands.predict import Wanted, run_embed, run_predict
-    from antiphon.commands.systems import Folders
 
-    folders = Folders(model, tuple(partners or ()), reverse, model_of_answers, int8)
     if embed:
-        beside: dict[str, object] = {"with": partners, "reverse": reverse, "model_of_answers": model_of_answers}
-        beside |= {"scores": scores, "confidence": confidence, "min_confidence": min_confidence}
-        run_embed(folders, file, _flags(beside | vars(searched)), json)
+        printed = {"scores": scores, "confidence": confidence, "min_confidence": min_confidence}
+        given = _flags(beside.given() | printed | vars(searched))
+        run_embed(model, beside.int8, file, [flag for flag in given if flag != "--int8"], json)
         return
-    run_predict(folders, file, searched.changes(), Wanted(scores, confidence, min_confidence, json))
+    run_predict(beside.folders(model), file, searched.changes(), Wanted(scores, confidence, min_confidence, json))
 
 
 @Parameter(name="*")
@@ -360,10 +376,7 @@ def evaluate(
     references: Files = None,
     any_target: Flag = False,
     searched: Searched = _AS_THE_MODEL_SAYS,
-    partners: Partners = None,
-    reverse: Path | None = None,
-    model_of_answers: Path | None = None,
-    int8: Flag = False,
+    beside: Beside = _ALONE,
     phones: Flag = False,
     scores: Flag = False,
     scored: Scored = _PLAIN,
@@ -396,14 +409,6 @@ def evaluate(
         Files of further right answers, line N for line N of TEST, several on a line between TABs.
     any_target
         A source on several lines is asked once, and any of its targets is right.
-    partners
-        A model that writes together with MODEL, as in `antiphon predict`. May be given often.
-    reverse
-        A model of the other direction, as in `antiphon predict`.
-    model_of_answers
-        A language model of answers, as in `antiphon predict`.
-    int8
-        Weights in 8 bits while the answer is written: almost always the same answers.
     phones
         Answers are phones between spaces: phone error instead of word and character error.
     scores
@@ -423,18 +428,17 @@ def evaluate(
     if scores:
         from antiphon.commands.scores import run_scores
 
-        run_scores(Path(model), test, target, int8, json)
+        run_scores(Path(model), test, target, beside.int8, json)
         return
 
     from antiphon.commands.evaluate import read_endpoint, run_evaluate
-    from antiphon.commands.systems import Folders
 
     endpoint = read_endpoint(judge_url, judge_model, judge_key)
-    folders = Folders(Path(model), tuple(partners or ()), reverse, model_of_answers, int8)
-    beside = {"with": partners, "reverse": reverse, "model_of_answers": model_of_answers, "int8": int8}
-    given = _flags({"any_target": any_target} | vars(searched) | beside)
-    changes, scoring = searched.changes(), scored.scoring(phones)
-    run_evaluate(folders, test, target, references or [], any_target, changes, given, scoring, endpoint, json, out)
+    given = _flags({"any_target": any_target} | vars(searched) | beside.given())
+    run_evaluate(
+        beside.folders(Path(model)), test, target, references or [], any_target, searched.changes(), given,
+        scored.scoring(phones), endpoint, json, out,
+    )  # fmt: skip
 
 
 @app.command

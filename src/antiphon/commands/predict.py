@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from antiphon.api import load
 from antiphon.commands.lines import read_inputs, say, say_json
 from antiphon.commands.questions import read_asked
 from antiphon.commands.systems import Folders
@@ -95,11 +96,11 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
         say(f"No answer for {silent.total():,} of {first:,} lines; the first reason of each: {reasons}.")
 
 
-def run_embed(folders: Folders, file: Path | None, given: Sequence[str], as_json: bool) -> None:
+def run_embed(folder: Path, int8: bool, file: Path | None, given: Sequence[str], as_json: bool) -> None:
     """A line of numbers for each line of text; `given` are flags that say how to answer."""
     if given:
         raise AntiphonError(f"{given[0]}: it is about answers, and --embed gives vectors. Leave one of them out.")
-    model = folders.load()
+    model = load(folder, int8)
     lines, first = read_inputs(file), 0
     while texts := list(islice(lines, _AT_ONCE)):
         for number, (text, vector) in enumerate(

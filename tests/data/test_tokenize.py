@@ -5,19 +5,22 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from antiphon.config.schema import ByteBpe, Bytes, Characters, Subwords, WordPiece, Words
+from antiphon.config.schema import ByteBpe, Bytes, Characters, Data, Subwords, WordPiece, Words
 from antiphon.data.byte_bpe import LETTERS, open_byte_bpe
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import learn, load_tokenizer, save_tokenizer
 from antiphon.data.wordpiece import open_wordpiece
 from antiphon.errors import AntiphonError
 
+DECOMPOSED = {"kind": "characters", "decompose": True}
 TEXTS = ["The cat, she sat.", "the dog (a dog) can't", "<pad> </s> é"]
 CHOICES = {
     "words": Words(),
     "marks": Words(split="punctuation"),
     "characters": Characters(),
+    "decomposed": Characters(decompose=True),
     "bytes": Bytes(),
     "bpe": Subwords(size=300),
     "unigram": Subwords(size=300, model="unigram"),
@@ -104,6 +107,26 @@ def test_pieces_are_labels():
     assert TOKENIZERS["marks"].pieces(TOKENIZERS["marks"].encode("cat,")) == ["cat", "￭,"]
 
 
+def test_characters_are_cut_into_what_they_are_composed_of():
+    tokenizer = learn(Characters(decompose=True), ["\ud55c\uae00 café"])
+    ids = tokenizer.encode("\ud55cé")
+    assert tokenizer.pieces(ids) == ["\u1112", "\u1161", "\u11ab", "e", "\u25cc\u0301"]
+    assert tokenizer.decode(ids) == "\ud55cé"
+    assert tokenizer.unknown("\uac04") == []  # a syllable never seen, of letters that were
+    assert learn(Characters(), ["\ud55c\uae00 café"]).unknown("\uac04") == ["\uac04"]
+
+
+@pytest.mark.parametrize(
+    "data", [{"target": {"tokenizer": DECOMPOSED}}, {"source": {"tokenizer": DECOMPOSED}, "joint": True}]
+)
+def test_what_is_written_is_written_whole(data):
+    with pytest.raises(ValidationError) as caught:
+        Data.model_validate({"train": "x"} | data)
+    assert "tokenizer.decompose is for a source that is only read: leave it out where it is written" in str(
+        caught.value
+    )
+
+
 def test_sizes_are_kept():
     assert learn(Words(size=2), ["a a b b c"]).size == 4 + 2
     assert learn(Characters(size=1), ["aab"]).size == 4 + 1
@@ -168,6 +191,8 @@ def with_symbols(kind, *symbols, **more):
         (Characters(), with_symbols("characters", "ab"), "not every symbol is one character"),
         (Characters(), with_symbols("characters", "\n"), "its symbols are not normalised text"),
         (Characters(), with_symbols("characters", "\ud800"), "its symbols are not normalised text"),
+        (Characters(decompose=True), with_symbols("characters", "a"), "its characters are whole"),
+        (Characters(), with_symbols("characters", "a", decompose=True), "its characters are decomposed"),
         (Subwords(), b"garbage", "not a sentencepiece model"),
     ],
 )

@@ -38,6 +38,8 @@ class Characters(Table):
     kind: Literal["characters"] = "characters"
     size: Size = 5_000
     """The most frequent characters that are kept."""
+    decompose: bool = False
+    """Cut each into what it is composed of: a Korean syllable into letters, é into e and an accent. Source only."""
 
 
 class Bytes(Table):
@@ -168,6 +170,12 @@ class Data(Table):
     def target_tokenizer(self) -> Cutting:
         """The choice that holds for the target: with one vocabulary it is the source's."""
         return self.source.tokenizer if self.joint else self.target.tokenizer
+
+    @model_validator(mode="after")
+    def writes_whole_characters(self) -> "Data":
+        if isinstance(self.target_tokenizer, Characters) and self.target_tokenizer.decompose:
+            raise ValueError("tokenizer.decompose is for a source that is only read: leave it out where it is written")
+        return self
 
 
 class NoAttention(Table):

@@ -1,6 +1,7 @@
 """Tokenisers: text to numbers and back, in words, characters, bytes or pieces of words; and their files."""
 
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -112,9 +113,10 @@ class WordTokenizer:
 
 @dataclass(frozen=True)
 class CharacterTokenizer:
-    """One number a character, spaces included."""
+    """One number a character, spaces included; or one a part of it, as Unicode decomposes characters (NFD)."""
 
     vocabulary: Vocabulary
+    decompose: bool = False
 
     file_ending = "json"
     hole = HOLE
@@ -124,7 +126,7 @@ class CharacterTokenizer:
         return self.vocabulary.size
 
     def encode(self, text: str) -> list[int]:
-        return self.vocabulary.look_up(normalise(text))
+        return self.vocabulary.look_up(cut_characters(text, self.decompose))
 
     def decode(self, ids: Sequence[int]) -> str:
         return normalise("".join(self.vocabulary.spoken(ids)))
@@ -133,19 +135,29 @@ class CharacterTokenizer:
         return [b""] * UNKNOWN + [symbol.encode() for symbol in (SPECIAL[UNKNOWN], *self.vocabulary.learnt)]
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [WORD_START if symbol == " " else symbol for symbol in self.vocabulary.symbols(ids)]
+        return [WORD_START if symbol == " " else _standing(symbol) for symbol in self.vocabulary.symbols(ids)]
 
     def words(self, ids: Sequence[int]) -> None:
         return None
 
     def unknown(self, text: str) -> list[str]:
-        return self.vocabulary.missing(normalise(text))
+        return self.vocabulary.missing(cut_characters(text, self.decompose))
 
     def splits(self) -> None:
         return None
 
     def to_bytes(self) -> bytes:
-        return to_json({"kind": "characters", "symbols": self.vocabulary.learnt})
+        return to_json({"kind": "characters", "decompose": self.decompose, "symbols": self.vocabulary.learnt})
+
+
+def cut_characters(text: str, decompose: bool) -> str:
+    text = normalise(text)
+    return unicodedata.normalize("NFD", text) if decompose else text
+
+
+def _standing(symbol: str) -> str:
+    """A mark that would be drawn over what stands before it, with a circle to stand on."""
+    return f"\u25cc{symbol}" if unicodedata.combining(symbol[0]) else symbol
 
 
 def learn(choice: Choice, texts: Iterable[str]) -> Tokenizer:
@@ -155,8 +167,9 @@ def learn(choice: Choice, texts: Iterable[str]) -> Tokenizer:
             never = AMBIGUOUS if split == "punctuation" else frozenset()
             words = Counter(word for text in texts for word in cut_words(text, split) if word not in never)
             return WordTokenizer(most_frequent(words, size), split)
-        case Characters(size=size):
-            return CharacterTokenizer(most_frequent(Counter(c for text in texts for c in normalise(text)), size))
+        case Characters(size=size, decompose=decompose):
+            counts = Counter(c for text in texts for c in cut_characters(text, decompose))
+            return CharacterTokenizer(most_frequent(counts, size), decompose)
         case Bytes():
             return ByteTokenizer()
         case Subwords():
@@ -208,11 +221,13 @@ def _from_json(content: Any, choice: _InJson) -> Tokenizer:
             if content.get("split") != split:
                 raise ValueError(f"its words are split at {str(content.get('split'))[:40]!r}, not {split!r}")
             return WordTokenizer(read_symbols(content), split)
-        case Characters():
+        case Characters(decompose=decompose):
             vocabulary = read_symbols(content)
             if any(len(symbol) != 1 for symbol in vocabulary.learnt):
                 raise ValueError("not every symbol is one character")
-            return CharacterTokenizer(vocabulary)
+            if content.get("decompose", False) is not decompose:
+                raise ValueError(f"its characters are {'whole' if decompose else 'decomposed'}")
+            return CharacterTokenizer(vocabulary, decompose)
         case Bytes():
             return ByteTokenizer()
         case Labels(between=between):

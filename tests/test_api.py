@@ -102,9 +102,10 @@ def test_bits_and_perplexity_are_of_one_likelihood(model):
 
 
 def test_there_is_no_score_of_nothing(model):
-    with pytest.raises(AntiphonError) as caught:
-        model.evaluate([])
-    assert str(caught.value) == "evaluate: no pairs are given, and there is no score of nothing. Give at least one."
+    for verb in ("evaluate", "likelihood"):
+        with pytest.raises(AntiphonError) as caught:
+            getattr(model, verb)([])
+        assert str(caught.value) == f"{verb}: nothing is given, and there is no score of nothing. Give at least one."
 
 
 def test_pairs_may_come_one_by_one(model):

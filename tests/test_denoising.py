@@ -6,13 +6,12 @@ from dataclasses import asdict
 import pytest
 
 import antiphon
-from antiphon.commands.evaluate import run_evaluate
+from antiphon.commands.evaluate import Ways, run_evaluate
 from antiphon.commands.scores import run_scores
 from antiphon.commands.systems import Folders
 from antiphon.config.toml import load_run
 from antiphon.data.vocab import HOLE
 from antiphon.errors import AntiphonError
-from antiphon.evaluate.scores import PLAIN
 from antiphon.training.log import read_log
 from antiphon.training.loop import train
 from tests.test_language_model import counting
@@ -67,17 +66,15 @@ def test_what_a_hole_hides_is_said_after_a_hole(spans):
 def test_plain_text_is_judged_with_holes_that_never_change(whole, capsys):
     found = []
     for _ in range(2):
-        run_evaluate(
-            Folders(whole / "run"), str(whole / "test.txt"), None, [], False, {}, [], PLAIN, None, as_json=True
-        )
+        run_evaluate(Folders(whole / "run"), str(whole / "test.txt"), None, Ways({}), as_json=True)
         found.append(json.loads(capsys.readouterr().out)["scores"])
     assert found[0] == found[1]
     names = {score["name"]: score["value"] for score in found[0]}
     assert {"BLEU", "perplexity", "exact match"} <= set(names)
-    run_scores(whole / "run", str(whole / "test.txt"), None, int8=False, as_json=False)
+    run_scores(Folders(whole / "run"), str(whole / "test.txt"), None, [], as_json=False)
     assert len(capsys.readouterr().out.splitlines()) == 20
     with pytest.raises(AntiphonError) as caught:
-        run_scores(whole / "run", str(whole / "test.txt"), "other", int8=False, as_json=False)
+        run_scores(Folders(whole / "run"), str(whole / "test.txt"), "other", [], as_json=False)
     assert str(caught.value) == "--target other: this model learnt from texts, not pairs. Leave it out."
 
 

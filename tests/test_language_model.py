@@ -154,6 +154,22 @@ def test_what_has_no_pairs_says_so(counter):
             verb()
 
 
+def test_what_means_nothing_while_answers_are_drawn_or_searched_for_is_refused(counter):
+    drawn = counter.search({"sample": True, "temperature": 0.5})
+    for changes, message in (
+        (
+            {"temperature": 0.5},
+            "search.temperature: nothing is drawn, so it means nothing. Add --sample (sample = true)",
+        ),
+        ({"sample": True, "beam": 3}, "search.beam: answers are drawn, so it means nothing. Add --no-sample (sample"),
+        ({"reverse_weight": 2.0}, "search.reverse_weight: no such model has a say, so it means nothing. Name one"),
+    ):
+        with pytest.raises(AntiphonError) as caught:
+            counter.search(changes)
+        assert str(caught.value).startswith(message)
+    assert counter.search({"sample": False, "beam": 3}, drawn).beam == 3
+
+
 def refusal(sets, text="one two\n", place=None):
     (place / "text.txt").write_text(text, encoding="utf-8")
     with pytest.raises(AntiphonError) as caught:

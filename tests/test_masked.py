@@ -102,6 +102,8 @@ def test_evaluate_verify_show_and_json(folder, model, tmp_path, capsys, monkeypa
     scores = {score["name"]: score["value"] for score in json.loads(capsys.readouterr().out)["scores"]}
     assert scores["guessed words"] > 30  # by chance it would be one in ten
     assert set(scores) == {"perplexity of holes", "guessed words", "next sentence"}
+    assert run(["predict", str(folder), str(test), "--prefix", "x"]) == 2
+    assert "--prefix: a masked model weighs all its words, and searches for nothing." in capsys.readouterr().err
     assert run(["evaluate", str(folder), str(test), "--beam", "3"]) == 2
     assert "--beam: it is about answers, and this model is scored on texts. Leave it out." in capsys.readouterr().err
     assert run(["verify", str(folder)]) == 0

@@ -41,6 +41,12 @@ def load(
     beside = [writing(load(partner, int8).pipeline, str(partner)) for partner in partners]
     named = (reverse, model_of_answers)
     judges = [None if one is None else writing(load(one, int8).pipeline, str(one)) for one in named]
+    for role, judge, path in zip(("reverse", "model_of_answers"), judges, named, strict=True):
+        if judge is not None and judge.completes != (role == "model_of_answers"):
+            wanted = "a language model of texts" if role == "model_of_answers" else "a model from answers to texts"
+            raise AntiphonError(
+                f"{role}: {path} is a {judge.run.model.kind}, and {wanted} is needed. Name such a folder."
+            )
     pipeline = open_pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
     if beside or any(judges):
         own = writing(pipeline, str(folder))

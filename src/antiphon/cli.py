@@ -219,8 +219,8 @@ class Searched:
     "Symbols in an answer at the most, its end counted."
     max_source: Number = None
     "Symbols in an input at the most; a longer one is refused."
-    sample: Flag = False
-    "Draw answers instead of searching for the best."
+    sample: Annotated[bool | None, Parameter(negative="--no-sample")] = None
+    "Draw answers instead of searching for the best; --no-sample where the model's own [search] draws."
     temperature: float | None = None
     "Below 1 draws likelier symbols, above 1 rarer ones."
     top_k: Number = None
@@ -246,7 +246,6 @@ class Searched:
         from antiphon.data.phrases import read_glossary
 
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        given["sample"] = self.sample or None
         if self.glossary is not None:
             given["glossary"] = read_glossary(read_inputs(self.glossary), str(self.glossary))
         if self.answers is not None:
@@ -363,6 +362,10 @@ class Scored:
 
         return Scoring(self.tokenize, self.lowercase, phones, self.language, self.wordnet, self.function_words)
 
+    def given(self) -> dict[str, object]:
+        """What was said, by the names of the flags."""
+        return {name: value for name, value in vars(self).items() if value != getattr(Scored, name)}
+
 
 _PLAIN = Scored()
 
@@ -425,20 +428,22 @@ def evaluate(
     json
         Print one JSON object instead of a table.
     """
+    folders = beside.folders(Path(model))
+    answering = _flags({"any_target": any_target} | vars(searched) | beside.given())
+    judging = _flags({"references": references, "phones": phones, "judge_url": judge_url} | scored.given())
     if scores:
         from antiphon.commands.scores import run_scores
 
-        run_scores(Path(model), test, target, beside.int8, json)
+        idle = [flag for flag in answering if flag not in ("--int8", "--with")] + judging + _flags({"out": out})
+        run_scores(folders, test, target, idle, json)
         return
 
-    from antiphon.commands.evaluate import read_endpoint, run_evaluate
+    from antiphon.commands.evaluate import Ways, read_endpoint, run_evaluate
 
     endpoint = read_endpoint(judge_url, judge_model, judge_key)
-    given = _flags({"any_target": any_target} | vars(searched) | beside.given())
-    run_evaluate(
-        beside.folders(Path(model)), test, target, references or [], any_target, searched.changes(), given,
-        scored.scoring(phones), endpoint, json, out,
-    )  # fmt: skip
+    changes, scoring = searched.changes(), scored.scoring(phones)
+    ways = Ways(changes, scoring, any_target, references or [], endpoint, answering, judging)
+    run_evaluate(folders, test, target, ways, json, out)
 
 
 @app.command
@@ -446,7 +451,7 @@ def compare(
     *paths: str,
     target: str | None = None,
     references: Files = None,
-    metric: Literal["bleu", "chrf", "ter", "meteor", "wer", "exact_match"] = "bleu",
+    metric: Literal["bleu", "chrf", "ter", "meteor", "wer", "exact_match"] | None = None,
     bins: str | None = None,
     beam: Number = None,
     train: Files = None,
@@ -467,13 +472,14 @@ def compare(
     ----------
     paths
         The systems, then the test: antiphon compare A B TEST. A system is a model folder or a file of answers, line N
-        for line N of TEST. TEST is TSV, JSONL, or sources with --target. Files may be .gz.
+        for line N of TEST. TEST is TSV, JSONL, or sources with --target; for classifiers texts and labels, for taggers
+        CoNLL, as `antiphon evaluate` reads them. Files may be .gz.
     target
         The line-aligned targets of TEST.
     references
         Files of further right answers, line N for line N of TEST, several on a line between TABs.
     metric
-        The score that is compared.
+        The score that is compared; absent, BLEU, and of labels and tags exact match, which is accuracy.
     bins
         The longest source of each bin but the last, such as 10,15,20; absent, bins of about as many pairs each.
     beam

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from antiphon.attend.looks import Looks
+from antiphon.attend.looks import Looks, aligning
 from antiphon.data.batch import make_batch, plan_in_order
 from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
@@ -28,6 +28,7 @@ from antiphon.labelling.classifying import Classifying
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering
 from antiphon.labelling.pointing import Pointing
+from antiphon.labelling.reading import once_more
 from antiphon.labelling.tagging import Tagging
 from antiphon.pipeline import Answer, Pipeline
 
@@ -133,6 +134,10 @@ def judge_answers(
         raise AntiphonError(
             "confidence: a language model goes on from a text and answers none. Ask for its scores instead: --scores."
         )
+    if isinstance(pipeline, Pipeline) and pipeline.partners:
+        raise AntiphonError(
+            "confidence: each model was calibrated by itself, and of several together nothing is known. Leave one out."
+        )
     temperature = 1.0 if calibration is None else calibration.fit.temperature
     if isinstance(pipeline, Filling):
         raise AntiphonError("confidence: of guessed words the scores are the probabilities. Ask for them: --scores.")
@@ -172,7 +177,7 @@ def _judge_labels(
 ) -> list[Confidence]:
     """The calibrated probability of the labels that were given, and of each."""
     found = []
-    for answer, row_Y in zip(answers, pipeline.logits(texts), strict=True):
+    for answer, row_Y in zip(answers, pipeline.logits(texts, once_more(pipeline.run)), strict=True):
         if row_Y is None:
             found.append(CERTAIN)
             continue
@@ -246,8 +251,8 @@ def _read(
         with torch.inference_mode():
             out_PE = pipeline.model(batch, looks if look else None)
         looked: list[NDArray[np.float32]] = []
-        if looks.cross:  # the layer that aligns best: of several the last but one
-            weights_BTS = looks.cross[max(len(looks.cross) - 2, 0)].mean(1).float().numpy()
+        if looks.cross:
+            weights_BTS = looks.cross[aligning(len(looks.cross))].mean(1).float().numpy()
             looked = [weights_BTS[row, : len(written[n]), : len(sources[n])] for row, n in enumerate(numbers)]
         words_P = torch.tensor([word for n in numbers for word in written[n]])
         yield _Read(numbers, out_PE, words_P, looked)

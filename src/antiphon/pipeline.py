@@ -130,10 +130,11 @@ class Pipeline(Reader):
             pairs = [(one.text, answer.text) for one, answers in zip(asked, found, strict=True) for answer in answers]
             more = iter(self.jury.rate(pairs, search))
             scores = [[answer.score + next(more) for answer in answers] for answers in found]
-        return [
-            [replace(answers[place], score=own[place]) for place in best_first(own, _texts(answers))[: search.n_best]]
-            for answers, own in zip(found, scores, strict=True)
-        ]
+        chosen = []
+        for answers, own in zip(found, scores, strict=True):
+            order = best_first(own, _texts(answers), [answer.ended or search.sample for answer in answers])
+            chosen.append([replace(answers[place], score=own[place]) for place in order[: search.n_best]])
+        return chosen
 
     def _refuse_idle_choosers(self, search: Search) -> None:
         if self.jury.sits and search.mbr != "none":
@@ -226,8 +227,7 @@ class Pipeline(Reader):
 
     def _seated(self, source_length: int, limit: int) -> int:
         """The limit, or as many words as all decoders can tell apart after what they have read."""
-        places = min(filter(None, (writer.places("decoder") for writer in self.writers)), default=None)
-        return limit if places is None else min(limit, places - self.taken(source_length))
+        return limit if self.writes is None else min(limit, self.writes - self.taken(source_length))
 
     def _answer(self, found: Hypothesis, asked: Asked) -> Answer:
         return Answer(

@@ -16,7 +16,7 @@ from antiphon.data.running import BREAK, RunningText, encode_lines, load_windows
 from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import END, START
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, name_lines
 from antiphon.models.model import Writer
 from antiphon.models.writing import LanguageModel
 from antiphon.search.ensemble import mean_probability
@@ -65,14 +65,17 @@ class Reader:
 
         Of several models together it is the mean of their probabilities.
         """
-        if not self.read_alike:
-            raise AntiphonError(
-                "perplexity: these models read different source symbols, and that of such models together is not "
-                "measured. Evaluate each by itself."
-            )
+        self._refuse_strange_readers()
         for batch, counted_P in self._judged(store, batch_tokens):
             each_P, right_P = self._foretold(batch, counted_P)
             yield -each_P.sum().item(), len(each_P), int(right_P.sum())
+
+    def _refuse_strange_readers(self) -> None:
+        if not self.read_alike:
+            raise AntiphonError(
+                "perplexity: these models read different source symbols, and how likely such models together find a "
+                "text is not measured. Ask each by itself."
+            )
 
     def _foretold(self, batch: Batch, counted_P: Tensor) -> tuple[Tensor, Tensor]:
         """At every place that counts, the log-probability of the true word, and whether it was the likeliest."""
@@ -88,11 +91,19 @@ class Reader:
                 right.append(log_probs_CV.argmax(1) == words_C)
         return torch.cat(each), torch.cat(right)
 
-    def score(self, pairs: Sequence[tuple[str, str]], batch_tokens: int = 4096) -> list[float]:
+    def score(
+        self, pairs: Sequence[tuple[str, str]], search: Search | None = None, batch_tokens: int = 4096
+    ) -> list[float]:
         """log P(target | source) of each pair, its end included; every text begins anew, a running one's lines too."""
         if not pairs:
             return []
-        store = PairStore.of((self.source.encode(s) if s else [], self.target.encode(t)) for s, t in pairs)
+        self._refuse_strange_readers()
+        sources = [self.source.encode(text) if text else [] for text, _ in pairs]
+        for reader in (self, *self.partners):
+            reader.refuse_too_long_symbols(sources, search or self.run.search, name_lines(len(pairs)))
+        store = PairStore.of(
+            (source, self.target.encode(text)) for source, (_, text) in zip(sources, pairs, strict=True)
+        )
         self._refuse_too_long_targets(store)
         totals = [0.0] * len(pairs)
         for indices in plan_in_order(store.lengths, batch_tokens):
@@ -126,6 +137,11 @@ class Reader:
             return self.run.data.window  # it knows no farther places, whatever their kind
         return seats(choice)
 
+    @property
+    def writes(self) -> int | None:
+        """How many symbols every decoder can tell apart, of this model and its partners; None where there is no end."""
+        return min(filter(None, (reader.places("decoder") for reader in (self, *self.partners))), default=None)
+
     def taken(self, symbols: int) -> int:
         """Places of the decoder that a text of so many symbols takes before the answer, the start not counted."""
         return (symbols if self.completes else symbols + 1) if self.prompted else 0
@@ -137,16 +153,10 @@ class Reader:
     def refuse_too_long_symbols(self, encoded: Sequence[Sequence[int]], search: Search, places: Sequence[str]) -> None:
         seated = self.places(next(iter(self.run.model.halves)))
         longest = search.max_source if seated is None else min(search.max_source, seated - max(1, self.taken(1)))
-        for place, symbols in zip(places, encoded, strict=True):
-            if len(symbols) > longest:
-                raise AntiphonError(
-                    f"{place}: {len(symbols):,} symbols, and this model reads at most {longest:,}. "
-                    + ("Give it less" if self.prompted else "Split the text")
-                    + (", or raise search.max_source where memory allows." if longest == search.max_source else ".")
-                )
+        refuse_longer(encoded, places, longest, search, "Give it less" if self.prompted else "Split the text")
 
     def _refuse_too_long_targets(self, store: PairStore) -> None:
-        seated, joins = self.places("decoder"), self.prompted and not self.completes
+        seated, joins = self.writes, self.prompted and not self.completes
         lengths_N = store.lengths.sum(1) if joins else store.lengths[:, 1]
         number = int(lengths_N.argmax())
         if seated is not None and lengths_N[number] >= seated - joins:
@@ -155,6 +165,18 @@ class Reader:
                 f"{NOUNS[self.run.rows]} {number + 1}: {whose}{lengths_N[number]:,} symbols, "
                 f"and this model {'reads' if joins else 'writes'} at most {seated - joins - 1:,}. "
                 "Leave it out, or shorten it."
+            )
+
+
+def refuse_longer(
+    encoded: Sequence[Sequence[int]], places: Sequence[str], longest: int, search: Search, mend: str = "Split the text"
+) -> None:
+    """`places` names each text, as file:line; the setting is named where it, and not the model, is what forbids it."""
+    for place, symbols in zip(places, encoded, strict=True):
+        if len(symbols) > longest:
+            raise AntiphonError(
+                f"{place}: {len(symbols):,} symbols, and this model reads at most {longest:,}. {mend}"
+                + (", or raise search.max_source where memory allows." if longest == search.max_source else ".")
             )
 
 
@@ -184,7 +206,7 @@ class Jury:
             if judge is not None:
                 judge.refuse_too_long([source for source, _ in judged], search, ["an answer"] * len(judged))
                 lengths = [len(judge.target.encode(target)) + 1 for _, target in judged]
-                logs = zip(judge.score(judged), lengths, strict=True)
+                logs = zip(judge.score(judged, search), lengths, strict=True)
                 total = [before + weight * log / length for before, (log, length) in zip(total, logs, strict=True)]
         return total
 

@@ -21,12 +21,17 @@ from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering, Labelling, writing
 from antiphon.labelling.pointing import Pointing
 from antiphon.labelling.scoring import Marks, mark, mark_answers, mark_holes, refuse_search
-from antiphon.pipeline import Answer
+from antiphon.pipeline import Answer, Pipeline
+from antiphon.reader import Jury
 from antiphon.show.attention import Attention, read_attention
 from antiphon.show.chains import Gradients
 from antiphon.show.recurrence import read_chains
 from antiphon.show.tree import BeamTree, read_tree
 from antiphon.vectors import Vectors, embed
+
+# What counts only where answers are searched for, and only where they are drawn.
+_SEARCHING = ("beam", "length_exponent", "length_penalty", "coverage", "groups", "diversity")
+_DRAWING = ("temperature", "top_k", "top_p", "min_p", "draws")
 
 
 class Model:
@@ -68,13 +73,16 @@ class Model:
         More answers or groups than its beam has room for widen the beam, unless a beam is given too.
         """
         given = {key: value for key, value in changes.items() if value is not None}
-        if isinstance(self.pipeline, Labelling | Pointing):
-            refuse_search(self.pipeline, given)
         own = base or self.pipeline.run.search
+        if not isinstance(self.pipeline, Pipeline):
+            refuse_search(self.pipeline, given)
         n_best, groups = given.get("n_best", own.n_best), given.get("groups", own.groups)
         if "beam" not in given and isinstance(n_best, int) and isinstance(groups, int) and groups > 0:
             given["beam"] = math.ceil(max(own.beam, n_best) / groups) * groups
-        return with_search(own, given)
+        search = with_search(own, given)
+        if isinstance(self.pipeline, Pipeline):
+            _refuse_idle([key for key, value in changes.items() if value is not None], search, self.pipeline.jury)
+        return search
 
     def evaluate(
         self,
@@ -93,13 +101,12 @@ class Model:
         spans a source is question TAB paragraph, and a target of nothing says that there is no answer.
         """
         if isinstance(self.pipeline, Labelling):
-            return self.mark(pairs, tell).scores
+            return self.mark(pairs, tell, search).scores
         if isinstance(self.pipeline, Pointing):
             return mark_answers(self.pipeline, *gather(list(pairs), references, any_target), search, tell)
         self.refuse_pairs("evaluate")
         pairs, judge = list(pairs), scoring.meteor()
-        if not pairs:
-            raise AntiphonError("evaluate: no pairs are given, and there is no score of nothing. Give at least one.")
+        _refuse_nothing(pairs, "evaluate")
         sources, targets = gather(pairs, references, any_target)
         answers = [found[0].text for found in self.pipeline.answer(sources, search, tell=tell)]
         judged = judge_by_model(endpoint, sources, targets, answers) if endpoint else []
@@ -124,12 +131,17 @@ class Model:
                 "Score it on questions: antiphon evaluate."
             )
 
-    def mark(self, examples: Iterable[tuple[str, str]], tell: Callable[[int], None] | None = None) -> Marks:
+    def mark(
+        self,
+        examples: Iterable[tuple[str, str]],
+        tell: Callable[[int], None] | None = None,
+        search: Search | None = None,
+    ) -> Marks:
         """Scores of labels, or of tags parted by spaces; which labels are confused, and which were never seen."""
         if not isinstance(self.pipeline, Labelling):
             raise AntiphonError("mark: this model gives no labels. Ask for its scores: model.evaluate(pairs).")
         temperature = None if self.calibration is None else self.calibration.fit.temperature
-        return mark(self.pipeline, temperature, list(examples), tell)
+        return mark(self.pipeline, temperature, list(examples), search, tell)
 
     def evaluate_texts(self, texts: Iterable[str]) -> list[Score]:
         """A language model's perplexity a symbol and a word, and its bits a character and a byte.
@@ -138,6 +150,7 @@ class Model:
         words, how many it guesses, and of how many pairs of texts it knows whether one follows the other.
         """
         texts = [normalise(text) for text in texts]
+        _refuse_nothing(texts, "evaluate_texts")
         if isinstance(self.pipeline, Filling):
             return mark_holes(self.pipeline, texts)
         if not self.pipeline.completes:
@@ -159,6 +172,7 @@ class Model:
     def likelihood(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
         """Perplexity and bits per character of the targets, the true words before each being given."""
         pairs, unit = list(pairs), self.pipeline.run.data.target_tokenizer.kind
+        _refuse_nothing(pairs, "likelihood")
         parts = list(self.pipeline.losses(self._encode(pairs)))
         loss, symbols = sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts)
         texts = [normalise(target) for _, target in pairs]
@@ -193,3 +207,22 @@ class Model:
     def gradients(self, text: str, tell: Callable[[int, int], None] | None = None) -> Gradients:
         """How far gradients reach in each recurrent layer, over this text and its answer; `tell` hears of the steps."""
         return read_chains(writing(self.pipeline, "show --gradients"), text, tell)
+
+
+def _refuse_idle(given: Sequence[str], search: Search, jury: Jury) -> None:
+    """What is asked for and would change nothing."""
+    for key in _SEARCHING if search.sample else _DRAWING:
+        if key in given:
+            why = "answers are drawn" if search.sample else "nothing is drawn"
+            mend = "--no-sample (sample = false)" if search.sample else "--sample (sample = true)"
+            raise AntiphonError(f"search.{key}: {why}, so it means nothing. Add {mend}, or leave it out.")
+    for key, judge in (("reverse_weight", jury.reverse), ("model_of_answers_weight", jury.model_of_answers)):
+        if key in given and judge is None:
+            raise AntiphonError(
+                f"search.{key}: no such model has a say, so it means nothing. Name one, or leave it out."
+            )
+
+
+def _refuse_nothing(given: Sequence[object], verb: str) -> None:
+    if not given:
+        raise AntiphonError(f"{verb}: nothing is given, and there is no score of nothing. Give at least one.")

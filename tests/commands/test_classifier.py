@@ -94,6 +94,35 @@ def test_it_is_scored_in_either_order_of_columns(folder, antiphon, tmp_path):
     assert sorted(told["confusion"]["labels"]) == ["bad", "good"]
 
 
+def test_two_are_compared_by_accuracy_in_either_order_of_columns(folder, antiphon, tmp_path):
+    rows = examples(50, seed=2)
+    answers = tmp_path / "answers.txt"
+    answers.write_text("".join("good\n" for _ in rows))
+    found = []
+    for name, given in (("a.tsv", rows), ("b.tsv", [row[::-1] for row in rows])):
+        told = json.loads(antiphon("compare", folder, answers, write(tmp_path / name, given), "--json").out)
+        found.append((told["metric"], [system["overall"] for system in told["systems"]]))
+    accuracy = 100 * sum(label == "good" for _, label in rows) / len(rows)
+    assert found[0] == found[1] == ("exact_match", [pytest.approx(100, abs=10), pytest.approx(accuracy)])
+
+
+def test_flags_that_would_change_nothing_are_refused(folder, antiphon, tmp_path):
+    test = write(tmp_path / "t.tsv", examples(5))
+    refused = antiphon("evaluate", folder, test, "--lowercase")
+    assert refused.err == "antiphon: --lowercase: it is about texts, and this model gives labels. Leave it out.\n"
+    refused = antiphon("evaluate", folder, test, "--scores", "--lowercase")
+    assert refused.err == "antiphon: --lowercase: --scores asks for no answers. Leave one of them out.\n"
+    refused = antiphon("evaluate", folder, test, "--max-source", 1)
+    assert (refused.code, "and this model reads at most 1." in refused.err) == (2, True)
+
+
+def test_a_text_longer_than_its_own_limit_is_told_with_all_labels(folder, antiphon):
+    text = " ".join(["film"] * 2000).encode()
+    assert antiphon("predict", folder, "--json", stdin=text).code == 2
+    told = json.loads(antiphon("predict", folder, "--json", "--confidence", "--max-source", 3000, stdin=text).out)
+    assert sum(told["labels"].values()) == pytest.approx(1, abs=1e-4)
+
+
 def test_a_label_never_seen_counts_as_wrong_and_is_told(folder, antiphon, tmp_path):
     test = write(tmp_path / "t.tsv", [("a lovely film", "good"), ("a cold film", "mixed")])
     ended = antiphon("evaluate", folder, test, "--out", tmp_path / "c.svg")

@@ -243,6 +243,22 @@ def test_a_model_with_itself_is_itself_and_with_itself_backwards_too(trained, an
         assert ended.out.splitlines() == expected
 
 
+def test_a_model_of_answers_is_a_language_model_of_texts(trained, antiphon):
+    ended = antiphon("predict", trained, "--model-of-answers", trained, stdin=b"one\n")
+    assert (ended.code, ended.err) == (
+        2, f"antiphon: model_of_answers: {trained} is a seq2seq, and a language model of texts is needed. "
+        "Name such a folder.\n",
+    )  # fmt: skip
+
+
+def test_of_several_models_together_no_confidence_is_known(trained, antiphon):
+    ended = antiphon("predict", trained, "--with", trained, "--confidence", stdin=b"one\n")
+    assert (ended.code, ended.err) == (
+        2, "antiphon: confidence: each model was calibrated by itself, and of several together nothing is known. "
+        "Leave one out.\n",
+    )  # fmt: skip
+
+
 def test_models_with_different_target_vocabularies_do_not_write_together(trained, antiphon, tmp_path):
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("a\tb c\nc\td\n" * 20)

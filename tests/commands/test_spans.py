@@ -147,7 +147,9 @@ def test_files_that_cannot_be_answered_are_refused(folder, antiphon, tmp_path):
     ended = antiphon("predict", folder, file)
     assert ended.err == f"antiphon: {file}:1 (7): blank question, so nothing can be answered. Mend the file.\n"
     ended = antiphon("evaluate", folder, file, "--target", "x")
-    assert ended.err == "antiphon: --target: a file of questions has their answers in it. Leave it out.\n"
+    why = "a file of questions has their answers in it, and there is one way to judge them"
+    assert ended.err == f"antiphon: --target: {why}. Leave it out.\n"
+    assert antiphon("evaluate", folder, file, "--lowercase").err == f"antiphon: --lowercase: {why}. Leave it out.\n"
 
 
 def test_flags_of_search_are_refused(folder, antiphon):
@@ -211,3 +213,4 @@ def test_from_python(folder):
         [(f"What ?\t{PARAGRAPH}", "big dogs"), (f"What ?\t{PARAGRAPH}", ""), ("a\tb", "c")]
     )
     assert right > none > never == float("-inf")
+    assert model.score([("What ?\tbanana and banana", "a")])[0] <= 0  # six letters, and no word is counted twice

@@ -53,6 +53,13 @@ def test_it_answers_with_a_tag_for_each_word(folder, antiphon):
     assert (ended.code, ended.out) == (0, "DET ADJ NOUN VERB\n\nDET NOUN VERB DET NOUN\n")
 
 
+def test_two_are_compared_on_conll(folder, antiphon, tmp_path):
+    (tmp_path / "test.conll").write_text(conll(20, seed=5))
+    told = json.loads(antiphon("compare", folder, folder, tmp_path / "test.conll", "--json").out)
+    assert (told["pairs"], told["metric"]) == (20, "exact_match")
+    assert told["systems"][0]["overall"] == told["systems"][1]["overall"] > 80
+
+
 def test_json_has_each_tag_with_its_probability(folder, antiphon):
     told = json.loads(antiphon("predict", folder, "--json", "--confidence", stdin=b"the dog sees\n").out)
     (answer,) = told["answers"]

@@ -27,6 +27,15 @@ def test_json_says_the_same(trained, antiphon, tmp_path):
     assert [(proof["promise"], proof["holds"]) for proof in found["proofs"]] == [(name, True) for name in PROMISES]
 
 
+def test_groups_of_its_own_search_do_not_disturb(run_folder, antiphon):
+    settings = run_folder / "antiphon.toml"
+    text = settings.read_text("utf-8")
+    assert "beam = 5" in text
+    assert "groups = 1" in text
+    settings.write_text(text.replace("beam = 5", "beam = 6").replace("groups = 1", "groups = 3"), "utf-8")
+    assert antiphon("verify", run_folder).code == 0
+
+
 @pytest.mark.parametrize("content", [None, b"", b"[]\n"])
 def test_it_needs_no_validation_pairs(run_folder, antiphon, content):
     if content is None:

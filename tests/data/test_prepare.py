@@ -138,6 +138,14 @@ def test_the_second_time_all_is_there(files, built):
         assert getattr(first, name) == getattr(second, name)
 
 
+def test_a_run_from_before_characters_could_be_decomposed_goes_on(files):
+    characters = data(source={"tokenizer": {"kind": "characters"}})
+    known = module.fingerprint(characters)
+    assert "decompose" in characters.model_dump()["source"]["tokenizer"]
+    whole, parts = (data(source={"tokenizer": {"kind": "characters", "decompose": cut}}) for cut in (False, True))
+    assert module.fingerprint(whole) == known != module.fingerprint(parts)
+
+
 def test_other_options_or_files_are_prepared_anew(files, built):
     first = prepare(data(), Path("out"))
     assert prepare(data(max_length=99), Path("out")).fingerprint != first.fingerprint

@@ -11,6 +11,7 @@ from antiphon.config.schema import ByteBpe, Bytes, Characters, Data, Subwords, W
 from antiphon.data.byte_bpe import LETTERS, open_byte_bpe
 from antiphon.data.text import normalise
 from antiphon.data.tokenize import learn, load_tokenizer, save_tokenizer
+from antiphon.data.vocab import to_json
 from antiphon.data.wordpiece import open_wordpiece
 from antiphon.errors import AntiphonError
 
@@ -125,6 +126,10 @@ def test_what_is_written_is_written_whole(data):
     assert "tokenizer.decompose is for a source that is only read: leave it out where it is written" in str(
         caught.value
     )
+
+
+def test_plain_characters_are_kept_as_before_they_could_be_decomposed():
+    assert learn(Characters(), ["ab"]).to_bytes() == to_json({"kind": "characters", "symbols": ("a", "b")})
 
 
 def test_sizes_are_kept():

@@ -228,13 +228,18 @@ def test_in_a_beam_risk_weighs_hypotheses_by_their_probability(pipeline):
 def test_a_reverse_model_chooses_answers_that_fit_both_ways():
     forwards, backwards = a_pipeline("words", seed=1), a_pipeline("words", seed=2)
     listed = forwards.answer(TEXTS, Search(beam=6, n_best=6, max_length=12))
+    assert any(one.ended != other.ended for one, *_, other in listed)  # some are cut, and may not win by that
     forwards.jury = Jury(reverse=backwards)
     for weight in (0.0, 5.0):
         search = Search(beam=6, n_best=3, max_length=12, reverse_weight=weight)
         for text, hypotheses, found in zip(TEXTS, listed, forwards.answer(TEXTS, search), strict=True):
             back, symbols = backwards.score([(one.text, text) for one in hypotheses]), len(text.split()) + 1
             scores = {one.text: one.score + weight * log / symbols for one, log in zip(hypotheses, back, strict=True)}
-            assert [one.text for one in found] == sorted(scores, key=lambda each: -scores[each])[:3]
+            ended = {one.text: one.ended for one in hypotheses}
+            order = sorted(scores, key=lambda each: (not ended[each], -scores[each]))
+            assert [one.text for one in found] == order[:3]
+            if not weight:
+                assert order == [one.text for one in hypotheses]
             assert [one.score for one in found] == pytest.approx([scores[one.text] for one in found], abs=1e-4)
 
 
@@ -249,7 +254,8 @@ def test_a_language_model_of_answers_has_a_say_too():
             one.text: one.score + 3.0 * log / (len(one.text.split()) + 1)
             for one, log in zip(hypotheses, logs, strict=True)
         }
-        assert [one.text for one in found] == sorted(scores, key=lambda each: -scores[each])
+        ended = {one.text: one.ended for one in hypotheses}
+        assert [one.text for one in found] == sorted(scores, key=lambda each: (not ended[each], -scores[each]))
 
 
 def test_the_perplexity_of_models_together_is_that_of_their_mean():
@@ -260,12 +266,14 @@ def test_the_perplexity_of_models_together_is_that_of_their_mean():
         (pytest.approx(alone[0][0], abs=1e-4), *alone[0][1:])
     ]
     other = a_pipeline("characters", seed=1)
-    with pytest.raises(AntiphonError) as caught:
-        list(a_pipeline("subwords", 1, SMALL, [other]).losses(pairs))
-    assert str(caught.value) == (
-        "perplexity: these models read different source symbols, and that of such models together is not measured. "
-        "Evaluate each by itself."
-    )
+    strangers = a_pipeline("subwords", 1, SMALL, [other])
+    for ask in (lambda: list(strangers.losses(pairs)), lambda: strangers.score([("gut", "das ist gut")])):
+        with pytest.raises(AntiphonError) as caught:
+            ask()
+        assert str(caught.value) == (
+            "perplexity: these models read different source symbols, and how likely such models together find a text is "
+            "not measured. Ask each by itself."
+        )
 
 
 def test_a_model_whose_numbers_are_broken_is_refused_in_every_mode():

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from antiphon.commands.asking import Asked, read_references, read_test
+from antiphon.commands.asking import Asked, read_references
 from antiphon.commands.lines import refuse_ending, say_json, terminal
 from antiphon.commands.systems import Entry, answer, enter_all
 from antiphon.data.corpus import read_rows
@@ -29,7 +29,7 @@ class Asking:
 
     target: str | None = None
     references: Sequence[str] = ()
-    metric: Metric = "bleu"
+    metric: Metric | None = None  # absent: exact match of labels and tags, BLEU of texts
     bins: str | None = None
     beam: int | None = None
     train: Sequence[str] = ()
@@ -50,16 +50,17 @@ def run_compare(paths: Sequence[str], asking: Asking, out: Path | None, as_json:
     if asking.metric == "meteor" and asking.scoring.language is None:
         raise AntiphonError("compare.metric: meteor needs a language. Name it: --language de")
     asking.scoring.meteor()
-    asked = read_test(paths[-1], asking.target)
+    contest = enter_all("compare", paths[:-1], paths[-1], asking.target, asking.beam)
+    asked, metric = contest.asked, asking.metric or ("exact_match" if contest.labels else "bleu")
     further = read_references(asking.references, asked)
     counts = count_words(asking.train) if asking.train else None
     lengths = measure(asked.sources, edges)
-    entries = [answer(entry, asked, hidden=as_json) for entry in enter_all("compare", paths[:-1], asked, asking.beam)]
+    entries = [answer(entry, asked, hidden=as_json) for entry in contest.entries]
     sources, targets = gather(list(zip(asked.sources, asked.targets, strict=True)), further, any_target=False)
-    comparison = compare({one.name: one.answers for one in entries}, targets, lengths, asking.metric, asking.scoring)
+    comparison = compare({one.name: one.answers for one in entries}, targets, lengths, metric, asking.scoring)
     found = report(comparison, sources, targets, asking.certainty, counts)
     if as_json:
-        say_json(as_object(found, entries, asked, asking.metric))
+        say_json(as_object(found, entries, asked, metric))
     else:
         asked.say_left_out()
         print(tell(found, terminal().width))

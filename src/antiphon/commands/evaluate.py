@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,39 +16,42 @@ from antiphon.data.rows import has_source
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.endpoint import Endpoint
 from antiphon.evaluate.geval import judge_by_model
-from antiphon.evaluate.scores import Scoring, gather, score_all
+from antiphon.evaluate.scores import PLAIN, Scoring, gather, score_all
 from antiphon.labelling.opening import Labelling
 from antiphon.labelling.pointing import Pointing
 from antiphon.trained import Model
 
 
+@dataclass(frozen=True)
+class Ways:
+    """How a model is to answer, and how its answers are judged; of both, the flags that were given."""
+
+    changes: Mapping[str, Any]  # of [search]
+    scoring: Scoring = PLAIN
+    any_target: bool = False
+    references: Sequence[str] = ()
+    endpoint: Endpoint | None = None
+    answering: Sequence[str] = ()
+    judging: Sequence[str] = ()
+
+
 def run_evaluate(
-    folders: Folders,
-    test: str,
-    target: str | None,
-    references: Sequence[str],
-    any_target: bool,
-    changes: Mapping[str, Any],
-    given: Sequence[str],
-    scoring: Scoring,
-    endpoint: Endpoint | None,
-    as_json: bool,
-    out: Path | None = None,
+    folders: Folders, test: str, target: str | None, ways: Ways, as_json: bool, out: Path | None = None
 ) -> None:
-    """`given` are the flags that say how a model is to answer, for a file of answers to refuse."""
     path = str(folders.model)
     refuse_missing(path)
-    judge = scoring.meteor()  # what it reads is read first, so that its mistakes are told first
+    judge = ways.scoring.meteor()  # what it reads is read first, so that its mistakes are told first
     model = folders.load() if os.path.isdir(path) else None
-    if model is None and given:
-        raise AntiphonError(f"{given[0]}: it is for a model, and {path} is a file of answers. Leave it out.")
-    if model is not None and isinstance(model.pipeline, Labelling | Pointing):
-        model.search(changes)
-    if model is not None and isinstance(model.pipeline, Labelling):
-        mark_labels(model, test, target, as_json, out)
+    if model is None:
+        _refuse(ways.answering, f"it is for a model, and {path} is a file of answers")
+    elif isinstance(model.pipeline, Labelling):
+        _refuse(ways.judging, "it is about texts, and this model gives labels")
+        mark_labels(model, test, target, model.search(ways.changes), as_json, out)
         return
-    if model is not None and isinstance(model.pipeline, Pointing):
-        mark_questions(model.pipeline, test, {"--target": target, "--references": references, "--out": out}, as_json)
+    elif isinstance(model.pipeline, Pointing):
+        idle = [*(["--target"] if target else []), *(["--out"] if out else []), *ways.judging]
+        _refuse(idle, "a file of questions has their answers in it, and there is one way to judge them")
+        mark_questions(model.pipeline, test, model.search(ways.changes), as_json)
         return
     if out is not None:
         raise AntiphonError(f"--out {out}: a picture of confused labels, and this model gives none. Leave it out.")
@@ -56,22 +59,24 @@ def run_evaluate(
     if model is not None:
         asked = with_holes(asked, model.pipeline)
     if model is not None and not (has_source(model.pipeline.run.rows) or model.pipeline.run.data.denoise.on):
-        if idle := [flag for flag in given if flag not in ("--int8", "--with")]:
-            raise AntiphonError(f"{idle[0]}: it is about answers, and this model is scored on texts. Leave it out.")
+        idle = [flag for flag in (*ways.answering, *ways.judging) if flag not in ("--int8", "--with")]
+        _refuse(idle, "it is about answers, and this model is scored on texts")
         _texts(model, asked, folders.int8, as_json)
         return
-    further = read_references(references, asked)
-    entry = enter("evaluate", path, path, model, asked, changes)
+    further = read_references(ways.references, asked)
+    entry = enter(path, path, model, asked, ways.changes)
     pairs = list(zip(asked.sources, asked.targets, strict=True))
-    questions = len(set(asked.sources)) if any_target else len(pairs)
+    questions = len(set(asked.sources)) if ways.any_target else len(pairs)
     started = time.monotonic()
     if entry.model is not None:
         with progress(questions, "", as_json) as tell:
-            scores = entry.model.evaluate(pairs, scoring, entry.search, tell, any_target, further, endpoint)
+            scores = entry.model.evaluate(
+                pairs, ways.scoring, entry.search, tell, ways.any_target, further, ways.endpoint
+            )
     else:
         sources, targets = gather(pairs, further, any_target=False)
-        scores = score_all(entry.answers, targets, scoring, judge)
-        scores += judge_by_model(endpoint, sources, targets, entry.answers) if endpoint else []
+        scores = score_all(entry.answers, targets, ways.scoring, judge)
+        scores += judge_by_model(ways.endpoint, sources, targets, entry.answers) if ways.endpoint else []
     seconds = time.monotonic() - started
     if as_json:
         say_json(
@@ -82,16 +87,22 @@ def run_evaluate(
                 "kind": "answers" if entry.model is None else "model",
                 "beam": entry.search.beam if entry.search else None,
                 "int8": folders.int8,
-                "flags": list(given),
+                "flags": [*ways.answering],
                 "seconds": round(seconds, 2),
                 "scores": [asdict(score) for score in scores],
             }
         )
         return
     asked.say_left_out()
-    counted = f"{questions:,} sources with {len(pairs):,} targets" if any_target else f"{len(pairs):,} pairs"
-    print(f"{counted}, {_how(entry, given, questions / seconds)}")
+    counted = f"{questions:,} sources with {len(pairs):,} targets" if ways.any_target else f"{len(pairs):,} pairs"
+    print(f"{counted}, {_how(entry, ways.answering, questions / seconds)}")
     print_scores(scores, 2)
+
+
+def _refuse(flags: Sequence[str], because: str) -> None:
+    """What was asked for, and would be passed over in silence."""
+    if flags:
+        raise AntiphonError(f"{flags[0]}: {because}. Leave it out.")
 
 
 def _texts(model: Model, asked: Asked, int8: bool, as_json: bool) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from antiphon.commands.asking import read_test
 from antiphon.commands.judging import Server
 from antiphon.commands.lines import say_json
 from antiphon.commands.systems import answer, enter_all
@@ -46,8 +45,9 @@ def begin(paths: Sequence[str], holding: Holding) -> Study:
         )
     if holding.sample is not None and holding.sample < 1:
         raise AntiphonError(f"judge.sample: {holding.sample} is not allowed: at least 1.")
-    asked = read_test(paths[0], holding.target)
-    entries = [answer(entry, asked, hidden=False) for entry in enter_all("judge", paths[1:], asked, holding.beam)]
+    contest = enter_all("judge", paths[1:], paths[0], holding.target, holding.beam)
+    asked = contest.asked
+    entries = [answer(entry, asked, hidden=False) for entry in contest.entries]
     asked.say_left_out()
     answers = {entry.name: entry.answers for entry in entries}
     references = asked.targets if holding.reference else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from antiphon.commands.asking import Reader, progress, read_test
 from antiphon.commands.lines import print_scores, say, say_json, terminal
 from antiphon.commands.questions import first_answers
-from antiphon.config.schema import Labels
+from antiphon.config.schema import Labels, Search
 from antiphon.data.corpus import Row
 from antiphon.data.rows import NOUNS, labelled
 from antiphon.data.tagged import Tagged
@@ -40,16 +40,16 @@ def reader_of(pipeline: Answering) -> Reader | None:
     return read
 
 
-def mark_labels(model: Model, test: str, target: str | None, as_json: bool, out: Path | None) -> None:
+def mark_labels(model: Model, test: str, target: str | None, search: Search, as_json: bool, out: Path | None) -> None:
     if out is not None and (out.suffix != ".svg" or model.pipeline.run.data.target_tokenizer != Labels()):
         what = "End it in .svg." if out.suffix != ".svg" else "Leave it out: of one label a text only."
         raise AntiphonError(f"--out {out}: cannot tell what to write. {what}")
     pipeline = model.pipeline
     asked = read_test(test, target, pipeline.run.rows, reader_of(pipeline))
-    pipeline.refuse_too_long(asked.sources, pipeline.run.search, asked.places)
+    pipeline.refuse_too_long(asked.sources, search, asked.places)
     started = time.monotonic()
     with progress(len(asked.pairs), "", as_json) as tell:
-        found = model.mark(list(zip(asked.sources, asked.targets, strict=True)), tell)
+        found = model.mark(list(zip(asked.sources, asked.targets, strict=True)), tell, search)
     seconds = time.monotonic() - started
     if out is not None and found.confusion is not None:
         write_text(out, confusion.svg(found.confusion, f"{len(asked.pairs):,} examples of {Path(test).name}"))

@@ -1,12 +1,13 @@
 """Questions for `predict` and `evaluate` of a model of spans."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from antiphon.commands.asking import progress, read_test
 from antiphon.commands.lines import print_scores, read_inputs, say_json
+from antiphon.config.schema import Search
 from antiphon.data.corpus import Row
 from antiphon.data.questions import Questions, read_golds
 from antiphon.errors import AntiphonError
@@ -37,16 +38,13 @@ def first_answers(test: str) -> Iterator[Row]:
         yield replace(row, pair=replace(row.pair, target=golds[0].text if golds else ""))
 
 
-def mark_questions(pipeline: Pointing, test: str, idle: Mapping[str, object], as_json: bool) -> None:
-    for flag, given in idle.items():
-        if given:
-            raise AntiphonError(f"{flag}: a file of questions has their answers in it. Leave it out.")
+def mark_questions(pipeline: Pointing, test: str, search: Search, as_json: bool) -> None:
     asked = read_test(test, None, pipeline.run.rows, lambda path, _: _ANY.read(path, "TEST"))
-    pipeline.refuse_too_long(asked.sources, pipeline.run.search, asked.places)
+    pipeline.refuse_too_long(asked.sources, search, asked.places)
     golds = [[gold.text for gold in read_golds(target)] for target in asked.targets]
     started = time.monotonic()
     with progress(len(golds), "", as_json) as tell:
-        scores = mark_answers(pipeline, asked.sources, golds, tell=tell)
+        scores = mark_answers(pipeline, asked.sources, golds, search, tell)
     seconds = time.monotonic() - started
     if as_json:
         facts = {"questions": len(golds), "left_out": asked.left_out, "seconds": round(seconds, 2)}

@@ -2,17 +2,20 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from antiphon.api import load
-from antiphon.commands.asking import Asked, progress
+from antiphon.commands.asking import Asked, progress, read_test
 from antiphon.commands.lines import read_inputs
+from antiphon.commands.marks import reader_of
 from antiphon.config.schema import Search
 from antiphon.data.corpus import STRAY
 from antiphon.errors import AntiphonError
+from antiphon.labelling.opening import Labelling
 from antiphon.trained import Model
 
 
@@ -42,14 +45,48 @@ class Entry:
     seconds: float | None = None
 
 
-def enter_all(verb: str, paths: Sequence[str], asked: Asked, beam: int | None) -> list[Entry]:
-    """All mistakes are told before the first model answers, which can take long."""
-    entries = []
-    for path, name in zip(paths, name_systems(paths), strict=True):
-        refuse_missing(path)
-        model = load(path) if os.path.isdir(path) else None
-        entries.append(enter(verb, path, name, model, asked, {"beam": beam}))
-    return entries
+@dataclass(frozen=True)
+class Contest:
+    """A test, and the systems that take part in it."""
+
+    asked: Asked
+    entries: list[Entry]
+    labels: bool  # whether answers are labels or tags, not texts
+
+
+def enter_all(verb: str, paths: Sequence[str], test: str, target: str | None, beam: int | None) -> Contest:
+    """All mistakes are told before the first model answers, which can take long.
+
+    A test of labels or tags is read as the first model that gives such answers reads it.
+    """
+    models = [_take_part(verb, path) for path in paths]
+    asking = [model.pipeline for model in models if model is not None and isinstance(model.pipeline, Labelling)]
+    kinds = {pipeline.run.model.kind for pipeline in asking}
+    if len(kinds) > 1:
+        raise AntiphonError(f"{verb}: a {' and a '.join(sorted(kinds))} have no common test. Name models of one kind.")
+    asked = read_test(test, target, asking[0].run.rows, reader_of(asking[0])) if asking else read_test(test, target)
+    named = zip(paths, name_systems(paths), models, strict=True)
+    entries = [enter(path, name, model, asked, {"beam": beam}) for path, name, model in named]
+    return Contest(asked, entries, bool(asking))
+
+
+def _take_part(verb: str, path: str) -> Model | None:
+    refuse_missing(path)
+    if not os.path.isdir(path):
+        return None
+    model = load(path)
+    with _said_of(path):
+        model.refuse_pairs(verb)
+    return model
+
+
+@contextmanager
+def _said_of(path: str) -> Iterator[None]:
+    """Name the system in what is said of it."""
+    try:
+        yield
+    except AntiphonError as error:
+        raise AntiphonError(f"{path}: {error}") from None
 
 
 def name_systems(paths: Sequence[str]) -> list[str]:
@@ -69,16 +106,13 @@ def name_systems(paths: Sequence[str]) -> list[str]:
     ]
 
 
-def enter(verb: str, path: str, name: str, model: Model | None, asked: Asked, changes: Mapping[str, Any]) -> Entry:
+def enter(path: str, name: str, model: Model | None, asked: Asked, changes: Mapping[str, Any]) -> Entry:
     """The model that was loaded from the path, with changes of its [search]; or the answers in its file."""
     if model is None:
         return Entry(name, path, answers=read_answers(path, asked))
     search = model.search(changes)
-    try:
-        model.refuse_pairs(verb)
+    with _said_of(path):
         model.pipeline.refuse_too_long(asked.sources, search, asked.places)
-    except AntiphonError as error:
-        raise AntiphonError(f"{path}: {error}") from None
     return Entry(name, path, model, search)
 
 

@@ -126,7 +126,7 @@ def _checksums(folder: Path) -> Proof:
 
 
 def _batches_change_nothing(pipeline: Answering, texts: Sequence[str], beam: int) -> Proof:
-    search = pipeline.run.search.model_copy(update={"beam": beam, "n_best": 1, "sample": False})
+    search = pipeline.run.search.model_copy(update={"beam": beam, "groups": 1, "n_best": 1, "sample": False})
     alone = _texts(pipeline.answer(texts, search, batch_tokens=1))
     shuffled = list(range(len(texts)))
     random.Random(2).shuffle(shuffled)  # noqa: S311
@@ -145,8 +145,8 @@ def _batches_change_nothing(pipeline: Answering, texts: Sequence[str], beam: int
 
 
 def _step_is_all_at_once(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
-    limits = pipeline.run.search
-    greedy = Search(beam=1, max_ratio=limits.max_ratio, max_length=limits.max_length)
+    own = pipeline.run.search
+    greedy = Search(beam=1, max_ratio=own.max_ratio, max_length=own.max_length, max_source=own.max_source)
     worst = 0.0
     for text, (answer,) in zip(texts, pipeline.answer(texts, greedy), strict=True):
         if not answer.symbols:
@@ -217,7 +217,8 @@ def _one_alone_is_itself(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
 
 
 def _one_draw_is_that_draw(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
-    some, drawn = texts[:_FEW], Search(sample=True, draws=1, max_length=50)
+    some = texts[:_FEW]
+    drawn = Search(sample=True, draws=1, max_length=50, max_source=pipeline.run.search.max_source)
     found = [_texts(pipeline.answer(some, search)) for search in (drawn, drawn.model_copy(update={"mbr": "chrf"}))]
     return Proof("minimum Bayes risk over one draw is that draw", found[0] == found[1], f"{len(some)} texts")
 

@@ -70,6 +70,9 @@ def fingerprint(data: Data, rows: Rows = "pairs", given: Given = NOTHING_GIVEN) 
     # Runs from before a key existed went by its default, and go on.
     later = {key: Data.model_fields[key].default for key in ("window", "denoise", "columns", "header", "stride")}
     options = data.model_dump(mode="json", exclude={key for key, value in later.items() if getattr(data, key) == value})
+    for side in SIDES:
+        if options[side]["tokenizer"].get("decompose") is False:
+            del options[side]["tokenizer"]["decompose"]
     hashes = [hash_file(path, address) for address, path in data.files]
     parts = [FORMAT, options, hashes, *([] if rows == "pairs" else [rows])]
     parts += [[side, hashlib.sha256(one.to_bytes()).hexdigest()] for side, one in sorted(given.items())]

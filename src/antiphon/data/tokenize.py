@@ -147,7 +147,8 @@ class CharacterTokenizer:
         return None
 
     def to_bytes(self) -> bytes:
-        return to_json({"kind": "characters", "decompose": self.decompose, "symbols": self.vocabulary.learnt})
+        parts = {"decompose": True} if self.decompose else {}  # files from before the key existed stay as they were
+        return to_json({"kind": "characters", **parts, "symbols": self.vocabulary.learnt})
 
 
 def cut_characters(text: str, decompose: bool) -> str:

@@ -20,7 +20,7 @@ from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START, UNKNOWN
 from antiphon.errors import AntiphonError, name_lines
-from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, refuse_too_long, speak
+from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, once_more, refuse_too_long, speak
 from antiphon.models.labelling import Classifier, each_label, labels_of
 from antiphon.pipeline import EMPTY, Answer, Looked
 
@@ -68,7 +68,8 @@ class Classifying:
 
     def probabilities(self, texts: Sequence[str], temperature: float = 1.0) -> list[dict[str, float]]:
         """Of each label, the likeliest first; nothing for an empty text. Several labels need not sum to one."""
-        found = [{} if row_Y is None else self.chances(row_Y / temperature) for row_Y in self.logits(texts)]
+        logits = self.logits(texts, once_more(self.run))
+        found = [{} if row_Y is None else self.chances(row_Y / temperature) for row_Y in logits]
         return [dict(sorted(chances.items(), key=lambda pair: -pair[1])) for chances in found]
 
     def chances(self, row_Y: Tensor) -> dict[str, float]:

@@ -34,7 +34,8 @@ def open_pipeline(model: Model, source: Tokenizer, target: Tokenizer, run: Run) 
 
 def called(pipeline: Labelling | Filling | Pointing) -> str:
     """Such a model in a sentence."""
-    return "a model of spans" if isinstance(pipeline, Pointing) else f"a {pipeline.run.model.kind}"
+    named = {"spans": "model of spans", "masked": "masked model"}
+    return f"a {named.get(pipeline.run.model.kind, pipeline.run.model.kind)}"
 
 
 def writing(pipeline: Answering, verb: str) -> Pipeline:

@@ -5,7 +5,6 @@ B windows · S places · C ends that are pointed at
 
 import math
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +22,7 @@ from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START
 from antiphon.errors import AntiphonError, name_lines
-from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged
+from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, once_more
 from antiphon.labelling.weighing import Asked, Found, Weighed
 from antiphon.models.pointing import Spans, ends_of
 from antiphon.pipeline import EMPTY, Answer
@@ -106,8 +105,7 @@ class Pointing:
 
     def chances(self, texts: Sequence[str], answers: Sequence[Answer], temperature: float) -> list[float | None]:
         """P(start) P(end) of each text's answer at this temperature; None for an empty text."""
-        search = self.run.search.model_copy(update={"max_source": sys.maxsize})  # they have been answered already
-        weighed = self.weigh(texts, search, texts, temperature=temperature)
+        weighed = self.weigh(texts, once_more(self.run), texts, temperature=temperature)
         return [
             None if one is None else round(math.exp(one.log_chance(answer.span)), 6)
             for one, answer in zip(weighed, answers, strict=True)
@@ -135,8 +133,8 @@ class Pointing:
                 scores.append(-math.inf)
                 continue
             starts = [match.start() for match in re.finditer(f"(?={re.escape(answer)})", one.asked.paragraph)]
-            logs = [one.log_chance((start, start + len(answer))) for start in starts]
-            scores.append(float(torch.tensor(logs if answer else [one.log_chance(None)]).logsumexp(0)))
+            logs = one.log_chances([(start, start + len(answer)) for start in starts] if answer else [None])
+            scores.append(float(torch.tensor(logs).logsumexp(0)))
         return scores
 
     def point(self, text: str) -> Pointed:

@@ -3,6 +3,7 @@
 N texts · Y labels · P places that have one
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -12,8 +13,8 @@ from torch import Tensor
 from antiphon.config.schema import Run, Search, seats
 from antiphon.data.batch import Batch, load_batch, make_batch, plan_in_order
 from antiphon.data.store import PairStore
-from antiphon.errors import AntiphonError
 from antiphon.models.model import Labeller
+from antiphon.reader import refuse_longer
 
 BATCH_TOKENS = 8192  # source symbols read at once; the answers do not depend on it
 
@@ -56,10 +57,9 @@ def longest_text(run: Run, search: Search) -> int:
 
 def refuse_too_long(run: Run, encoded: Sequence[Sequence[int]], search: Search, places: Sequence[str]) -> None:
     """`places` names each text, as file:line."""
-    longest = longest_text(run, search)
-    for place, symbols in zip(places, encoded, strict=True):
-        if len(symbols) > longest:
-            raise AntiphonError(
-                f"{place}: {len(symbols):,} symbols, and this model reads at most {longest:,}. "
-                "Split the text, or raise search.max_source where memory allows."
-            )
+    refuse_longer(encoded, places, longest_text(run, search), search)
+
+
+def once_more(run: Run) -> Search:
+    """For texts that have been answered already, and so are short enough, whatever limit they were answered with."""
+    return run.search.model_copy(update={"max_source": sys.maxsize})

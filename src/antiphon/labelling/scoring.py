@@ -39,15 +39,16 @@ def mark(
     pipeline: Labelling,
     temperature: float | None,
     pairs: Sequence[tuple[str, str]],
+    search: Search | None = None,
     tell: Callable[[int], None] | None = None,
 ) -> Marks:
     """Label the texts and compare; `temperature` is the fitted one, where there is one."""
     if not pairs:
         raise AntiphonError("evaluate: no examples are given, and there is no score of nothing. Give at least one.")
     if isinstance(pipeline, Tagging):
-        return _mark_tags(pipeline, temperature, pairs, tell)
+        return _mark_tags(pipeline, temperature, pairs, search, tell)
     target = pipeline.target
-    answers = [found[0] for found in pipeline.answer([text for text, _ in pairs], tell=tell)]
+    answers = [found[0] for found in pipeline.answer([text for text, _ in pairs], search, tell=tell)]
     said, wanted = [answer.pieces for answer in answers], [cut_labels(label, target.between) for _, label in pairs]
     scores = [label_accuracy(said, wanted), label_f1(said, wanted, "macro"), label_f1(said, wanted, "micro")]
     unseen = [label for labels in wanted for label in labels if label not in target.labels]
@@ -76,6 +77,7 @@ def _mark_tags(
     pipeline: Tagging,
     temperature: float | None,
     pairs: Sequence[tuple[str, str]],
+    search: Search | None,
     tell: Callable[[int], None] | None,
 ) -> Marks:
     target, wanted = pipeline.target, [tags.split() for _, tags in pairs]
@@ -84,7 +86,7 @@ def _mark_tags(
             raise AntiphonError(
                 f"sentence {number}: {len(text.split())} words and {len(tags)} tags. Give a tag for each word."
             )
-    said = [found[0].pieces for found in pipeline.answer([text for text, _ in pairs], tell=tell)]
+    said = [found[0].pieces for found in pipeline.answer([text for text, _ in pairs], search, tell=tell)]
     scores = [tag_accuracy(said, wanted), tag_f1(said, wanted, target.labels), sentence_accuracy(said, wanted)]
     unseen = [tag for tags in wanted for tag in tags if tag not in target.labels]
     known = [encode_tagged(pipeline.source, normalise(text), target.encode_each(tags)) for text, tags in pairs]
@@ -128,13 +130,14 @@ def tag_f1(said: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]], label
     return label_f1([[tag] for tags in said for tag in tags], [[tag] for tags in wanted for tag in tags], "macro")
 
 
-def refuse_search(pipeline: Labelling | Pointing, given: Mapping[str, Any]) -> None:
-    """Labels and spans are weighed all at once, so most of [search] means nothing to them."""
+def refuse_search(pipeline: Labelling | Pointing | Filling, given: Mapping[str, Any]) -> None:
+    """Labels, spans and words for holes are weighed all at once, so most of [search] means nothing to them."""
+    what = "spans" if isinstance(pipeline, Pointing) else "words" if isinstance(pipeline, Filling) else "labels"
     for key in given:
         if key == "n_best" and isinstance(pipeline, Tagging) and given[key] != 1:
             raise AntiphonError(f"--n-best {given[key]}: a tagger gives the best tags of each word only. Leave it out.")
         if key not in _ASKED:
-            flag, what = f"--{key.replace('_', '-')}", "spans" if isinstance(pipeline, Pointing) else "labels"
+            flag = f"--{key.replace('_', '-')}"
             raise AntiphonError(
                 f"{flag}: {called(pipeline)} weighs all its {what}, and searches for nothing. Leave it out."
             )

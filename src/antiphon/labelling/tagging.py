@@ -72,6 +72,7 @@ class Tagging:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """log P(tags | words) of each pair; of a tag that was never seen in training it is minus infinity."""
+        self.refuse_too_long([text for text, _ in pairs], self.run.search, name_lines(len(pairs)))
         scores = []
         for text, tags in pairs:
             numbers = self.target.encode_each(tags)

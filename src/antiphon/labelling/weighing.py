@@ -69,8 +69,12 @@ class Weighed:
 
     def log_chance(self, place: Place | None) -> float:
         """log P(start) + log P(end) of what stands at these characters, None: that there is no answer."""
-        span = None if place is None else symbols_at(self.asked.places, *place)
-        return sum(self._logs(span))
+        return self.log_chances([place])[0]
+
+    def log_chances(self, places: Sequence[Place | None]) -> list[float]:
+        """The same of each of these places; those in the same symbols are one."""
+        spans = (None if place is None else symbols_at(self.asked.places, *place) for place in places)
+        return [sum(self._logs(span)) for span in dict.fromkeys(spans)]
 
     def _first(self, ranked: Sequence[Tensor], count: int) -> Iterator[Tensor]:
         """Enough for so many different spans, each of which may stand in every window."""

@@ -5,14 +5,14 @@ B windows · S places · P those that can be pointed at · M width of the memory
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.nn.utils.parametrize import cached
 
 from antiphon.attend.looks import Looks
 from antiphon.data.batch import Batch
-from antiphon.data.vocab import END, SPECIAL, START
+from antiphon.data.vocab import END, SPECIAL
 from antiphon.encode.tokens import Tokens
 from antiphon.models.contracts import Encoder
+from antiphon.models.labelling import put_in_front
 from antiphon.predict.ends import Ends
 
 
@@ -34,7 +34,7 @@ class Spans(nn.Module):
         """
         source, mask = batch.source_BS, batch.mask_BS
         if self.front:
-            source, mask = F.pad(source, (1, 0), value=START), F.pad(mask, (1, 0), value=True)
+            source, mask = put_in_front(source, mask)
         with cached():
             memory = self.encoder(self.source(source), mask, None if looks is None else looks.encoder)
         states = memory.states_BSM

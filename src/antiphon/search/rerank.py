@@ -23,9 +23,12 @@ def expected_utilities(
     return [known[text] for text in texts]
 
 
-def best_first(scores: Sequence[float], texts: Sequence[str]) -> list[int]:
-    """Where the texts stand, highest score first, each text once; of equals the earlier comes first."""
-    order = sorted(range(len(texts)), key=lambda place: -scores[place])
+def best_first(scores: Sequence[float], texts: Sequence[str], ended: Sequence[bool]) -> list[int]:
+    """Where the texts stand, highest score first, each text once; of equals the earlier comes first.
+
+    Those that have not `ended` come after all that have, as in the search itself.
+    """
+    order = sorted(range(len(texts)), key=lambda place: (not ended[place], -scores[place]))
     seen: dict[str, int] = {}
     for place in order:
         seen.setdefault(texts[place], place)

@@ -116,7 +116,8 @@ class Chosen:
     recipe: str | None = None
     "A recipe to start from, such as rnnsearch or transformer-small; a wrong name lists them all."
     train: Files = None
-    "Training pairs: TSV, JSONL, or sources with --train-target; plain text for a language model; .gz of any."
+    """Training data, as model.kind asks: pairs (TSV, JSONL, or sources with --train-target), texts and labels, CoNLL,
+    questions, or plain text; .gz of any."""
     train_target: Files = None
     "The line-aligned targets of --train."
     valid: Files = None
@@ -176,6 +177,7 @@ def train(run: Path | None = None, *, chosen: Chosen = _NOTHING, out: Path | Non
     folder = out if out is not None else default_out(run, chosen.recipe)
     train_run(resolved, folder, fresh, Console())
     asked, test = _EXAMPLES.get(resolved.rows, ("sentences.txt", "test.tsv"))
+    asked = "holes.txt  # texts with [MASK] in them" if resolved.model.kind == "masked" else asked
     for number, command in enumerate((f"predict {{}} {asked}", f"evaluate {{}} {test}", "verify {}")):
         print(f"{'' if number else 'Next:':<5} antiphon {command.format(folder)}")
 
@@ -306,8 +308,10 @@ def predict(
 ) -> None:
     """Answer every line of FILE or of standard input: line N of the output answers line N of the input.
 
-    A language model of texts completes each line, and writes freely after an empty one. A model of spans reads lines of
-    question TAB paragraph, or a file of questions, and gives an empty line where there is no answer.
+    A language model of texts completes each line, and writes freely after an empty one; one of a running text also
+    writes line breaks. A classifier gives the label of each line, or of text TAB text, a tagger a tag for each word
+    between spaces; a masked model fills [MASK]. A model of spans reads lines of question TAB paragraph, or a file of
+    questions, and gives an empty line where there is no answer.
 
     Parameters
     ----------

@@ -760,7 +760,7 @@ class Start(Table):
     """Model folders whose weights the halves of this run begin with; shape and tokeniser are taken from there too."""
 
     encoder: str = ""
-    """A folder with an encoder: of a `masked` model, a seq2seq, a classifier or a tagger. Empty: random weights."""
+    """A folder with an encoder: of any kind of model but a language model. Empty: random weights."""
     decoder: str = ""
     """A folder with a decoder: of a `language_model` or a seq2seq. What looks at a source is new where it had none."""
 

@@ -110,6 +110,13 @@ def _refuse(what: str, number: int | None, most: int, kind: Kind) -> None:
         raise AntiphonError(f"--{what} {number}: no such {what} in this model's {kind} attention. Give {allowed}.")
 
 
+_INSTEAD = {
+    "classifier": 'Train one with model.pool = "attention".',
+    "tagger": "Train one with a Transformer encoder.",
+    "masked": "Train one with a Transformer encoder.",
+}
+
+
 def read_attention(pipeline: Answering, text: str, expected: str | None = None) -> Attention:
     """Let the model answer, and go over its answer once more to see where it looked."""
     if isinstance(pipeline, Pointing):
@@ -120,11 +127,7 @@ def read_attention(pipeline: Answering, text: str, expected: str | None = None) 
     if not symbols:
         raise AntiphonError(
             "show: this model has no attention, so there is nothing to draw. "
-            + (
-                "Look at its gradients: antiphon show --gradients."
-                if isinstance(pipeline, Pipeline)
-                else 'Train one with model.pool = "attention".'
-            )
+            + _INSTEAD.get(pipeline.run.model.kind, "Look at its gradients: antiphon show --gradients.")
         )
     parted = pipeline.source.words(looked.source) or pipeline.target.words(looked.target)
     words = _view(pipeline, looked, merge=True) if parted else symbols

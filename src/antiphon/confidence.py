@@ -18,7 +18,7 @@ from torch import Tensor
 from antiphon.attend.looks import Looks, aligning
 from antiphon.data.batch import make_batch, plan_in_order
 from antiphon.data.store import PairStore
-from antiphon.data.tokenize import Tokenizer
+from antiphon.data.tokenize import Tokenizer, name_words
 from antiphon.data.vocab import END
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import guards
@@ -163,7 +163,7 @@ def judge_answers(
             n, source = asked[number], sources[number]
             counts = _words(pipeline.source, source)
             missing = unread_words(read.looked[place], counts) if read.looked else []
-            labels = _labels(pipeline.source, source, counts)
+            labels = name_words(pipeline.source, source, counts)
             told = guards.warnings(
                 source, answers[n].symbols, (texts[n], answers[n].text), [labels[word] for word in missing],
                 len(counts), task,
@@ -201,7 +201,7 @@ def _judge_tags(pipeline: Tagging, temperature: float, text: str, answer: Answer
 
 def _confidence(target: Tokenizer, answer: Answer, logs: Sequence[float], warnings: tuple[str, ...]) -> Confidence:
     counts = _words(target, answer.symbols)
-    labels = _labels(target, answer.symbols, counts)
+    labels = name_words(target, answer.symbols, counts)
     ends = list(accumulate(counts))
     words = tuple(
         (label, round(math.exp(sum(logs[end - count : end])), 6))
@@ -216,11 +216,6 @@ def _words(tokenizer: Tokenizer, symbols: Sequence[int]) -> list[int]:
     """How many symbols each word takes; where symbols are no parts of words, each is one."""
     counts = tokenizer.words(symbols)
     return [1] * len(symbols) if counts is None else counts
-
-
-def _labels(tokenizer: Tokenizer, symbols: Sequence[int], counts: Sequence[int]) -> list[str]:
-    words = [symbols[end - count : end] for count, end in zip(counts, accumulate(counts), strict=True)]
-    return [tokenizer.decode(word) or "".join(tokenizer.pieces(word)) for word in words]
 
 
 def _spread(store: PairStore) -> list[int]:

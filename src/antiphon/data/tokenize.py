@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, Protocol, assert_never
 
@@ -159,6 +160,12 @@ def cut_characters(text: str, decompose: bool) -> str:
 def _standing(symbol: str) -> str:
     """A mark that would be drawn over what stands before it, with a circle to stand on."""
     return f"\u25cc{symbol}" if unicodedata.combining(symbol[0]) else symbol
+
+
+def name_words(tokenizer: Tokenizer, ids: Sequence[int], counts: Sequence[int]) -> list[str]:
+    """The words that so many symbols each spell; special symbols, and a space by itself, keep their sign."""
+    words = [ids[end - count : end] for count, end in zip(counts, accumulate(counts), strict=True)]
+    return [tokenizer.decode(word) or "".join(tokenizer.pieces(word)) for word in words]
 
 
 def learn(choice: Choice, texts: Iterable[str]) -> Tokenizer:

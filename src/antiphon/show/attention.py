@@ -5,7 +5,6 @@ L layers · H heads · T rows, those that look · S columns, those that are look
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from antiphon.attend.looks import aligning
-from antiphon.data.tokenize import Tokenizer
+from antiphon.data.tokenize import Tokenizer, name_words
 from antiphon.errors import AntiphonError
 from antiphon.labelling.opening import Answering
 from antiphon.labelling.pointing import Pointing
@@ -190,9 +189,7 @@ def _units(tokenizer: Tokenizer, ids: Sequence[int], merge: bool) -> _Units:
     counts = tokenizer.words(ids) if merge else None
     if counts is None:
         return tuple(tokenizer.pieces(ids)), [1] * len(ids)
-    words = [ids[end - count : end] for count, end in zip(counts, accumulate(counts), strict=True)]
-    # Special symbols, and a space by itself, spell nothing: they keep their sign.
-    return tuple(tokenizer.decode(word) or "".join(tokenizer.pieces(word)) for word in words), counts
+    return tuple(name_words(tokenizer, ids, counts)), counts
 
 
 def merge_weights(weights_LHTS: Floats, rows: Sequence[int], columns: Sequence[int]) -> Floats:

@@ -142,4 +142,4 @@ def _right(logits_CV: Tensor, words_C1: Tensor, smoothing: float) -> Tensor:
 
 def _means(shares_CV: Tensor, values_CV: Tensor) -> Tensor:
     """The mean value of each row under its probabilities, C x 1."""
-    return torch.bmm(shares_CV.unsqueeze(1), values_CV.unsqueeze(2)).squeeze(2)
+    return torch.linalg.vecdot(shares_CV, values_CV).unsqueeze(1)  # a batched product takes four times as long

@@ -71,7 +71,8 @@ def test_what_is_asked_and_what_comes_of_it(stub):
     assert (path, headers["Authorization"]) == ("/v1/chat/completions", "Bearer secret")
     asked = {key: content[key] for key in ("model", "max_tokens", "temperature", "logprobs", "top_logprobs")}
     assert asked == {"model": "small-judge", "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": 20}
-    assert content["messages"][0]["content"] == prompt_of(CRITERIA[0], "ein Hund", "a dog", 'a "cat"')
+    prompts = {content["messages"][0]["content"] for _, _, content in stub.asked}  # several are asked at once
+    assert prompts == {prompt_of(criterion, "ein Hund", "a dog", 'a "cat"') for criterion in CRITERIA}
 
 
 def test_the_prompt_has_criterion_steps_and_texts_that_cannot_leave_their_quotes():

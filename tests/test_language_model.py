@@ -154,6 +154,15 @@ def test_what_has_no_pairs_says_so(counter):
             verb()
 
 
+def test_a_reverse_model_is_one_that_reads_answers(counter):
+    folder = counter.pipeline.run.data.train[0].replace("text.txt", "run")
+    with pytest.raises(AntiphonError) as caught:
+        antiphon.load(folder, reverse=folder)
+    assert str(caught.value) == (
+        f"reverse: {folder} is a language_model, and a model from answers to texts is needed. Name such a folder."
+    )
+
+
 def test_what_means_nothing_while_answers_are_drawn_or_searched_for_is_refused(counter):
     drawn = counter.search({"sample": True, "temperature": 0.5})
     for changes, message in (

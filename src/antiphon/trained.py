@@ -1,7 +1,7 @@
 """A trained model in a user's hands: what it can be asked."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from antiphon.confidence import Calibration, Confidence, judge_answers, spoken
@@ -76,12 +76,9 @@ class Model:
         own = base or self.pipeline.run.search
         if not isinstance(self.pipeline, Pipeline):
             refuse_search(self.pipeline, given)
-        n_best, groups = given.get("n_best", own.n_best), given.get("groups", own.groups)
-        if "beam" not in given and isinstance(n_best, int) and isinstance(groups, int) and groups > 0:
-            given["beam"] = math.ceil(max(own.beam, n_best) / groups) * groups
-        search = with_search(own, given)
+        search = with_search(own, _widened(given, own))
         if isinstance(self.pipeline, Pipeline):
-            _refuse_idle([key for key, value in changes.items() if value is not None], search, self.pipeline.jury)
+            _refuse_idle(given, search, self.pipeline.jury)
         return search
 
     def evaluate(
@@ -209,7 +206,15 @@ class Model:
         return read_chains(writing(self.pipeline, "show --gradients"), text, tell)
 
 
-def _refuse_idle(given: Sequence[str], search: Search, jury: Jury) -> None:
+def _widened(given: Mapping[str, Any], own: Search) -> Mapping[str, Any]:
+    """What is given, and a beam with room for it unless one is given too."""
+    n_best, groups = given.get("n_best", own.n_best), given.get("groups", own.groups)
+    if "beam" in given or not isinstance(n_best, int) or not isinstance(groups, int) or groups < 1:
+        return given
+    return {**given, "beam": math.ceil(max(own.beam, n_best) / groups) * groups}
+
+
+def _refuse_idle(given: Container[str], search: Search, jury: Jury) -> None:
     """What is asked for and would change nothing."""
     for key in _SEARCHING if search.sample else _DRAWING:
         if key in given:

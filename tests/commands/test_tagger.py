@@ -60,6 +60,16 @@ def test_two_are_compared_on_conll(folder, antiphon, tmp_path):
     assert told["systems"][0]["overall"] == told["systems"][1]["overall"] > 80
 
 
+def test_a_classifier_has_no_test_in_common_with_it(folder, antiphon, tmp_path):
+    (tmp_path / "train.tsv").write_text("".join(f"text {n}\t{'ab'[n % 2]}\n" for n in range(30)))
+    data, small = {"data": {"train": [str(tmp_path / "train.tsv")]}}, ["train.max_steps=1", "train.self_check=false"]
+    train(load_run(None, "acceptor", data, small), tmp_path / "classifier")
+    ended = antiphon("compare", folder, tmp_path / "classifier", tmp_path / "train.tsv")
+    assert (ended.code, ended.err) == (
+        2, "antiphon: compare: a classifier and a tagger have no common test. Name models of one kind.\n",
+    )  # fmt: skip
+
+
 def test_json_has_each_tag_with_its_probability(folder, antiphon):
     told = json.loads(antiphon("predict", folder, "--json", "--confidence", stdin=b"the dog sees\n").out)
     (answer,) = told["answers"]

@@ -55,7 +55,8 @@ def compare_training(name: str, mixed: bool, rounds: int, count: int, clock: Cal
 
 def compare_search(name: str, rounds: int, clock: Callable[[], float]) -> None:
     model, sources = a_model(SIZES[name]), some_sources(ROWS)
-    sides = {"antiphon": Ours(model), "with int8": Ours(model, int8=True), **installed(model.encoder)}
+    sides = {"antiphon": Ours(model), "two phrases": Ours(model, phrases=2)}
+    sides |= installed(model.encoder)
     able = {side: to for side, to in sides.items() if hasattr(to, "write")}
     work = {side: lambda to=to: to.write(sources, WORDS) for side, to in able.items()}
     print(f"beam {BEAM}, {ROWS} sentences at once, {WORDS} words each, {name}:")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
 from antiphon.build.model import build_model
@@ -15,17 +16,21 @@ from antiphon.config.schema import Seq2Seq, Train
 from antiphon.data.batch import Batch, make_batch, make_sources, plan
 from antiphon.data.vocab import END, PAD, START, UNKNOWN
 from antiphon.predict.quantize import quantize
-from antiphon.search.beam import Beam, beam_search
+from antiphon.search.beam import FREE, Beam, Guide, beam_search
+from antiphon.search.demands import Demand, Demands
+from antiphon.search.step import State
 from antiphon.training.learner import Learner
 
+MARKS = (PAD, START, END, UNKNOWN)
 VOCABULARY, BEAM, SMOOTHING, ROWS = 10_000, 5, 0.1, 32  # ROWS sentences are searched at once
 
 
 class Ours:
     """Antiphon's side: it learns a batch, and answers with words of a given number, so that all sides do equal work."""
 
-    def __init__(self, choice: Seq2Seq, int8: bool = False, size: int = VOCABULARY) -> None:
+    def __init__(self, choice: Seq2Seq, int8: bool = False, phrases: int = 0, size: int = VOCABULARY) -> None:
         torch.manual_seed(1)
+        self.phrases = phrases  # that every answer must contain, of two words each
         self.model, self.steps = build_model(choice, size, size), iter(range(1_000_000))
         self.learner = Learner(self.model, Train(label_smoothing=SMOOTHING, clip=1.0, weight_decay=0.01), 1)
         if int8:
@@ -39,8 +44,23 @@ class Ours:
         self.model.eval()
         with torch.inference_mode(), cached():
             state = self.model.start(*make_sources(sources))
-            limits, forbidden = [length] * len(sources), [PAD, START, UNKNOWN, END]
-            return beam_search(self.model, state, limits, Beam(BEAM, 1, 1.0), START, END, forbidden)
+            limits, options = [length] * len(sources), Beam(BEAM, 1, 1.0)
+            return beam_search(self, state, limits, options, START, END, MARKS, guide=self._guide(len(sources)))
+
+    def step(self, words_N: Tensor, state: State) -> tuple[Tensor, State]:
+        """The model's own, but that no answer ends."""
+        log_probabilities_NV, state = self.model.step(words_N, state)
+        log_probabilities_NV[:, END] = float("-inf")
+        return log_probabilities_NV, state
+
+    def _guide(self, rows: int) -> Guide:
+        draw = np.random.default_rng(1)
+        said = draw.integers(len(MARKS), VOCABULARY, (rows, self.phrases, 1, 2)).tolist()
+        return (
+            Guide(demands=Demands([Demand(phrases, None, START, END, MARKS) for phrases in said], END))
+            if self.phrases
+            else FREE
+        )
 
 
 def some_batches(mixed: bool, count: int, tokens: int, size: int = VOCABULARY) -> list[Batch]:

@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_read(trained, antiphon, tmp_path, name, content, 
 
 def test_8_bit_weights_give_the_same_answers_here(trained, antiphon, expected, monkeypatch):
     swapped = []
-    monkeypatch.setattr("antiphon.api.quantize", lambda model: swapped.append(quantize(model, smallest=2)))
+    monkeypatch.setattr("antiphon.api.quantize", lambda model: swapped.append(quantize(model, narrowest=1)))
     ended = antiphon("predict", trained, "--int8", stdin=b"one\ntwo\nsix five\n")
     assert (ended.code, ended.out.splitlines(), ended.err) == (0, expected, "")
     assert len(swapped) == 1

@@ -24,7 +24,7 @@ def answers(model, sources):
 @pytest.mark.parametrize("choice", [*COVERING, *WRITING[::4]], ids=name)
 def test_the_laws_hold_with_8_bit_weights(choice):
     model, plain = a_model(choice), a_model(choice)
-    quantize(model, smallest=2)
+    quantize(model, narrowest=1)
     assert isinstance(model.head, Int8Linear)
     batch = make_batch(SOURCES, TARGETS)
     together, exact = log_probs(model, batch), log_probs(plain, batch)

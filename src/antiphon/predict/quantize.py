@@ -6,11 +6,11 @@ from antiphon.layers.cells import KernelPart
 from antiphon.layers.quantized import Int8Linear, refuse_inexact
 from antiphon.predict.heads import Words
 
-SMALLEST = 1 << 19  # numbers in a matrix whose product gains more than rounding its input costs
+NARROWEST = 512  # numbers that a product reads; with fewer, rounding them costs more than 8 bits gain
 
 
-def quantize(model: nn.Module, smallest: int = SMALLEST) -> None:
-    """Swap, in place, every product that decoding goes through; such a model answers and cannot be trained.
+def quantize(model: nn.Module, narrowest: int = NARROWEST) -> None:
+    """Swap, in place, every large product that decoding goes through; such a model answers and cannot be trained.
 
     Lookups of words and the fused kernels of recurrent encoders stay in float32.
     """
@@ -24,7 +24,8 @@ def quantize(model: nn.Module, smallest: int = SMALLEST) -> None:
                     weight, bias = child.weight_VE, child.bias_V
                 case _:
                     continue
-            if weight.numel() >= smallest:
+            written, read = weight.shape
+            if read >= narrowest and written >= 2 * narrowest:
                 product = Int8Linear(weight, bias)
                 setattr(part, name, product)
                 if isinstance(child, KernelPart):

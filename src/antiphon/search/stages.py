@@ -31,8 +31,14 @@ def propose(
         return proposed
     nothing = -1
     words_NX = torch.tensor([words + [nothing] * (more - len(words)) for words in onward], device=words_NW.device)
-    best_NX = log_probabilities_NV.gather(1, words_NX.clamp(min=0)).masked_fill(words_NX == nothing, IMPOSSIBLE)
-    return torch.cat([best_NW, best_NX], dim=1), torch.cat([words_NW, words_NX.clamp(min=0)], dim=1)
+    idle_NX = (words_NX == nothing) | _among(words_NX, words_NW.masked_fill(best_NW == IMPOSSIBLE, nothing))
+    words_NX = words_NX.clamp(min=0)
+    best_NX = log_probabilities_NV.gather(1, words_NX).masked_fill(idle_NX, IMPOSSIBLE)
+    return torch.cat([best_NW, best_NX], dim=1), torch.cat([words_NW, words_NX], dim=1)
+
+
+def _among(words_NX: Tensor, words_NW: Tensor) -> Tensor:
+    return (words_NX.unsqueeze(2) == words_NW.unsqueeze(1)).any(2)
 
 
 def meet_demands(
@@ -41,19 +47,24 @@ def meet_demands(
     """Choose anew for the sentences that have demands."""
     states = held.states[-1]
     hypotheses, beam = len(states) // len(sums_BX), totals_BK.shape[1]
-    for row, left in enumerate(left_B.tolist()):
+    rows, places, counts = [], [], []
+    for row, (sums, words, left) in enumerate(zip(sums_BX.tolist(), words_BX.tolist(), left_B.tolist(), strict=True)):
         own = states[row * hypotheses : (row + 1) * hypotheses]
         if own[0] is not None:
-            kept = the_best_of_each_stage(sums_BX[row].tolist(), words_BX[row].tolist(), own, left, beam, end)
-            totals_BK[row], chosen_BK[row] = IMPOSSIBLE, 0
-            chosen_BK[row, : len(kept)] = torch.tensor(kept, dtype=torch.long)
-            totals_BK[row, : len(kept)] = sums_BX[row, kept]
+            kept = the_best_of_each_stage(sums, words, own, left, beam, end)
+            rows.append(row)
+            places.append(kept + [0] * (beam - len(kept)))
+            counts.append(len(kept))
+    if rows:
+        chosen_BK[rows] = torch.tensor(places)
+        empty_BK = torch.arange(beam) >= torch.tensor(counts).unsqueeze(1)
+        totals_BK[rows] = sums_BX[rows].gather(1, chosen_BK[rows]).masked_fill(empty_BK, IMPOSSIBLE)
 
 
 def the_best_of_each_stage(
     sums: Sequence[float],
     words: Sequence[int],
-    states: Sequence[tuple[Demand, Place] | None],
+    states: Sequence[tuple[Demand, Place]],
     left: int,
     beam: int,
     end: int,
@@ -67,13 +78,10 @@ def the_best_of_each_stage(
     width = len(sums) // len(states)
     stages: dict[int, list[int]] = {}
     late: list[int] = []
-    seen = set()
-    for x in sorted((x for x, total in enumerate(sums) if total > IMPOSSIBLE), key=lambda x: -sums[x]):
-        state, key = states[x // width], (x // width, words[x])
-        if key in seen or state is None:
-            continue
-        seen.add(key)
-        demand, place = state
+    for x in sorted(range(len(sums)), key=sums.__getitem__, reverse=True):
+        if sums[x] == IMPOSSIBLE:
+            break
+        demand, place = states[x // width]
         plan = () if words[x] == end else demand.plan(demand.then(place, words[x]))
         if plan is not None:
             fits = words[x] == end or len(plan) + 1 <= left

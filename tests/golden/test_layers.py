@@ -104,12 +104,21 @@ def test_sinusoidal_positions_by_hand():
 
 
 def test_rotary_scores_depend_on_distance_only():
-    rotary, q, k = Rotary(), torch.randn(1, 1, 1, 8), torch.randn(1, 1, 1, 8)
+    rotary, q, k = Rotary(8), torch.randn(1, 1, 8), torch.randn(1, 1, 8)
     near = (rotary(q, 5) * rotary(k, 3)).sum()
     far = (rotary(q, 105) * rotary(k, 103)).sum()
     torch.testing.assert_close(near, far, atol=1e-4, rtol=1e-4)
     assert not torch.allclose(near, (rotary(q, 6) * rotary(k, 3)).sum(), atol=1e-3)
     torch.testing.assert_close(rotary(q, 0), q)
+
+
+def test_rotary_turns_every_head_alike_by_hand():
+    x_D = torch.tensor([1.0, 0.0, 0.0, 2.0])
+    turned = Rotary(4)(x_D.repeat(1, 3, 2), 1)
+    for place in (1, 2, 3):
+        slow = place / 100
+        by_hand = [math.cos(place), math.sin(place), -2 * math.sin(slow), 2 * math.cos(slow)]
+        assert turned[0, place - 1].tolist() == pytest.approx(2 * by_hand)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

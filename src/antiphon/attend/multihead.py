@@ -84,10 +84,14 @@ class SelfAttention(nn.Module):
         self, x_PD: Tensor, packing: Packing, mask_BS: Tensor | None, past: Past | None, look: list[Tensor] | None
     ) -> tuple[Tensor, Past]:
         """With `past` (of no places at first) it is causal; without, `mask_BS` tells the real places."""
-        q, k, v = _split(packing.unpack(self.projection(x_PD)), self.parts)
         first = 0 if past is None else past[0].shape[2]
+        *asking, shared = self.parts
+        asking_BTD, values_BTD = packing.unpack(self.projection(x_PD)).split(
+            [sum(asking) * self.head_width, shared * self.head_width], dim=2
+        )
         if self.rotary is not None:
-            q, k = self.rotary(q, first), self.rotary(k, first)
+            asking_BTD = self.rotary(asking_BTD, first)
+        (q, k), (v,) = _split(asking_BTD, asking), _split(values_BTD, [shared])
         if past is not None and first:
             k, v = torch.cat([past[0], k], dim=2), torch.cat([past[1], v], dim=2)
         mask = None if mask_BS is None else mask_BS[:, None, None, :]

@@ -68,7 +68,7 @@ def _relative(choice: schema.TransformerStack, both_ways: bool) -> positions.Rel
 
 
 def _self_attention(choice: schema.TransformerStack, relative: positions.Relative | None) -> SelfAttention:
-    rotary = positions.Rotary() if choice.positions == "rotary" else None
+    rotary = positions.Rotary(choice.width // choice.heads) if choice.positions == "rotary" else None
     return SelfAttention(choice.width, choice.heads, choice.key_value_heads, choice.attention_dropout, rotary, relative)
 
 

@@ -55,4 +55,5 @@ def keep_scaled(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
     count = shape.numel()
     bits = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)[:count]
     dropped = round(rate * _STEPS)
-    return (bits >= dropped - _STEPS // 2).to(dtype).mul_(_STEPS / (_STEPS - dropped)).view(shape)
+    kept = torch.ge(bits, dropped - _STEPS // 2, out=torch.empty(count, dtype=dtype))  # no detour through booleans
+    return kept.mul_(_STEPS / (_STEPS - dropped)).view(shape)

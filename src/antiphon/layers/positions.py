@@ -1,6 +1,6 @@
 """Positions: how a Transformer learns where a word stands.
 
-T places · S places that are read · D width · H heads · C width of one head · B batch · U buckets of distances
+T places · S places that are read · D width · H heads · B batch · U buckets of distances
 """
 
 import math
@@ -46,15 +46,22 @@ class Learned(nn.Module):
 
 
 class Rotary(nn.Module):
-    """Turn each pair of a query's or key's numbers by place x rate: scores see only distances (Su et al., 2021)."""
+    """Turn each pair of a query's or key's numbers by place x rate: scores see only distances (Su et al., 2021).
 
-    def forward(self, x_BHTC: Tensor, first: int) -> Tensor:
-        """Turn the vectors of the places `first`, `first` + 1, ..."""
-        places = torch.arange(first, first + x_BHTC.shape[2], device=x_BHTC.device)
-        angles = _angles(places, x_BHTC.shape[3])
-        cos, sin = angles.cos(), angles.sin()
-        left, right = x_BHTC.chunk(2, dim=-1)
-        return torch.cat([left * cos - right * sin, right * cos + left * sin], dim=-1)
+    A pair is read as one complex number, so that a turn is one product.
+    """
+
+    def __init__(self, head_width: int) -> None:
+        super().__init__()
+        self.head_width = head_width
+
+    def forward(self, x_BTD: Tensor, first: int) -> Tensor:
+        """Turn the vectors, heads side by side, of the places `first`, `first` + 1, ..."""
+        places_T = torch.arange(first, first + x_BTD.shape[1], device=x_BTD.device)
+        angles = _angles(places_T, self.head_width).to(x_BTD.dtype)
+        turns = torch.polar(torch.ones_like(angles), angles).repeat(1, x_BTD.shape[2] // self.head_width)
+        pairs = torch.view_as_complex(x_BTD.unflatten(2, (-1, 2)))
+        return torch.view_as_real(pairs * turns).flatten(2)
 
 
 class Relative(nn.Module):

@@ -24,8 +24,7 @@ def quantize(model: nn.Module, narrowest: int = NARROWEST) -> None:
                     weight, bias = child.weight_VE, child.bias_V
                 case _:
                     continue
-            written, read = weight.shape
-            if read >= narrowest and written >= 2 * narrowest:
+            if weight.shape[1] >= narrowest and weight.numel() >= 2 * narrowest**2:
                 product = Int8Linear(weight, bias)
                 setattr(part, name, product)
                 if isinstance(child, KernelPart):

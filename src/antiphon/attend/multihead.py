@@ -2,6 +2,7 @@
 
 B batch · T queries · S places · P real places of the batch · H heads · C width of one head · D width · N rows
 G heads of keys and values, each for H / G heads of queries · U = H / G x T queries · M width of a summary
+A width of queries and keys side by side · E of values
 """
 
 from collections.abc import Sequence
@@ -86,12 +87,12 @@ class SelfAttention(nn.Module):
         """With `past` (of no places at first) it is causal; without, `mask_BS` tells the real places."""
         first = 0 if past is None else past[0].shape[2]
         *asking, shared = self.parts
-        asking_BTD, values_BTD = packing.unpack(self.projection(x_PD)).split(
+        asking_BTA, values_BTE = packing.unpack(self.projection(x_PD)).split(
             [sum(asking) * self.head_width, shared * self.head_width], dim=2
         )
         if self.rotary is not None:
-            asking_BTD = self.rotary(asking_BTD, first)
-        (q, k), (v,) = _split(asking_BTD, asking), _split(values_BTD, [shared])
+            asking_BTA = self.rotary(asking_BTA, first)
+        (q, k), (v,) = _split(asking_BTA, asking), _split(values_BTE, [shared])
         if past is not None and first:
             k, v = torch.cat([past[0], k], dim=2), torch.cat([past[1], v], dim=2)
         mask = None if mask_BS is None else mask_BS[:, None, None, :]

@@ -1,11 +1,13 @@
 """Words by their letters: a small reader goes over each word, and leaves one vector of it.
 
-B sentences · T symbols · P words · C letters of the longest · D width of a word · M width of the reader's summary
+B sentences · T symbols · P words · U spellings, each once · C letters of the longest · D width of a word
+M width of the reader's summary
 """
 
 import torch
 from torch import Tensor, nn
 
+from antiphon.data.vocab import PAD
 from antiphon.encode.recurrent import Recurrent
 from antiphon.encode.tokens import Tokens
 
@@ -24,12 +26,25 @@ class Letters(nn.Module):
         starts_P = first_BT.flatten().nonzero().squeeze(1)
         counts_P = pieces(first_BT, real_BT) - 1
         places_C = torch.arange(int(counts_P.max()), device=flat.device)
-        mask_PC = places_C < counts_P.unsqueeze(1)
         places_PC = (starts_P.unsqueeze(1) + 1 + places_C).clamp(max=len(flat) - 1)
-        letters_PC = flat[places_PC]
-        summary_PM = self.reader(source(letters_PC), mask_PC).summary_BM
+        letters_PC = flat[places_PC].masked_fill(places_C >= counts_P.unsqueeze(1), PAD)
+        # Most words of a text are there more than once: each spelling is read once.
+        letters_UC, spelling_P = letters_PC.unique(dim=0, return_inverse=True)
+        summary_PM = self._summaries(source, letters_UC)[spelling_P]
         words_PD: Tensor = source(flat[starts_P]) + self.out(summary_PM)
         return words_PD
+
+    def _summaries(self, source: Tokens, letters_UC: Tensor) -> Tensor:
+        """Spellings of about the same length are read together, so that a long one pads only a few: U x M."""
+        mask_UC = letters_UC != PAD
+        size_U = mask_UC.sum(1).log2().ceil()
+        places, summaries = [], []
+        for size in size_U.unique():
+            rows = (size_U == size).nonzero().squeeze(1)
+            mask_NC = mask_UC[rows][:, : 2 ** int(size)]
+            summaries.append(self.reader(source(letters_UC[rows][:, : 2 ** int(size)]), mask_NC).summary_BM)
+            places.append(rows)
+        return torch.cat(summaries)[torch.cat(places).argsort()]
 
 
 def pieces(first_BT: Tensor, real_BT: Tensor) -> Tensor:

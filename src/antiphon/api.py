@@ -30,14 +30,18 @@ def load(
 ) -> Model:
     """The model in a folder that `train` wrote; a damaged or foreign folder is refused.
 
-    With `int8` it writes its answers with 8-bit weights: they are almost always the same. With `partners`, the folders
+    With `int8` it writes its answers with 8-bit weights: they are almost always the same, and a model that would not
+    gain by it is refused. With `partners`, the folders
     of models with the same target vocabulary, all write each answer together: the mean of their probabilities counts.
     With `reverse`, the folder of a model from answers to texts, it chooses the answers that fit both ways; with a
     language `model_of_answers`, those that are likely by themselves.
     """
     loaded = load_folder(Path(folder))
-    if int8:
-        quantize(loaded.model)
+    if int8 and not quantize(loaded.model):
+        raise AntiphonError(
+            f"int8: {folder} has no product that is large enough to gain by it: half a million weights that read 512 "
+            "numbers or more. Leave it out."
+        )
     beside = [writing(load(partner, int8).pipeline, str(partner)) for partner in partners]
     named = (reverse, model_of_answers)
     judges = [None if one is None else writing(load(one, int8).pipeline, str(one)) for one in named]
@@ -49,7 +53,7 @@ def load(
             )
     pipeline = open_pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
     if beside or any(judges):
-        own = writing(pipeline, str(folder))
+        own = writing(pipeline, str(folder), "No other can write or choose with it: load it alone.")
         pipeline = Pipeline(own.model, own.source, own.target, own.run, beside, Jury(*judges))
         pipeline.refuse_strangers(str(folder), list(map(str, partners)))
     return Model(pipeline, loaded.report, read_calibration(loaded.report, str(Path(folder) / REPORT)))

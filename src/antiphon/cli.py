@@ -33,13 +33,6 @@ Language = (
     Literal["en", "cs", "fr", "es", "de", "ru", "da", "fi", "hu", "it", "nl", "no", "pt", "ro", "sv", "tr"] | None
 )
 
-# What a finished run may be asked next, by what a row of its data is.
-_EXAMPLES = {
-    "texts": ("sentences.txt", "test.txt"), "running": ("sentences.txt", "test.txt"),
-    "tagged": ("sentences.txt", "test.conll"), "questions": ("test.json", "test.json"),
-    "answered": ("test.json", "test.json"),
-}  # fmt: skip
-
 
 def main() -> None:
     """Run a verb; the exit code is 0, 2 for the user's mistake, 1 for the machine's or ours, 3 where
@@ -171,13 +164,13 @@ def train(run: Path | None = None, *, chosen: Chosen = _NOTHING, out: Path | Non
 
     from rich.console import Console
 
+    from antiphon.data.rows import examples
     from antiphon.training.folder import default_out
     from antiphon.training.loop import train as train_run
 
     folder = out if out is not None else default_out(run, chosen.recipe)
     train_run(resolved, folder, fresh, Console())
-    asked, test = _EXAMPLES.get(resolved.rows, ("sentences.txt", "test.tsv"))
-    asked = "holes.txt  # texts with [MASK] in them" if resolved.model.kind == "masked" else asked
+    asked, test = examples(resolved.rows, resolved.model.kind == "masked")
     for number, command in enumerate((f"predict {{}} {asked}", f"evaluate {{}} {test}", "verify {}")):
         print(f"{'' if number else 'Next:':<5} antiphon {command.format(folder)}")
 
@@ -518,7 +511,7 @@ def judge(
     target: str | None = None,
     no_reference: Flag = False,
     sample: Number = None,
-    seed: int = 1,
+    seed: Number = None,
     beam: Number = None,
     port: int = 8090,
     open: Flag = False,
@@ -544,7 +537,7 @@ def judge(
     sample
         Judge so many pairs, drawn from TEST.
     seed
-        The draw, and the orders that judges see, are functions of it.
+        The draw, and the orders that judges see, are functions of it; absent, 1.
     beam
         Hypotheses that are kept, for every model; absent, as each model's own [search] says.
     port
@@ -645,7 +638,7 @@ def verify(model: Path, file: Path | None = None, *, json: Flag = False) -> None
 
 @app.command
 def doctor(*, json: Flag = False) -> None:
-    """Versions, threads, memory, disk, and what is missing.
+    """Versions, memory, disk, threads, and what is missing.
 
     Parameters
     ----------

@@ -25,6 +25,7 @@ from antiphon.search.beam import Beam, beam_search
 from antiphon.search.ensemble import Ensemble, EnsembleState
 from antiphon.search.record import Record
 from antiphon.search.rerank import best_first, expected_utilities
+from antiphon.search.rules import DeadEnd
 from antiphon.search.sample import Sampling, sample
 from antiphon.search.step import Hypothesis, State, Stepper
 from antiphon.search.wishes import FORBIDDEN, Asked, Wishes
@@ -194,15 +195,18 @@ class Pipeline(Reader):
         guide = asked[0].wishes.guide([one.wish for one in asked], mask_BS)
         with torch.inference_mode(), cached():
             stepper, state = self._begin(asked)
-            if search.sample:
-                drawing = Sampling(search.temperature, search.top_k, search.top_p, search.min_p)
-                seeds = [search.seed * 1_000_003 + one.number for one in asked]
-                return sample(
-                    stepper, state, limits, drawing, seeds, START, self.end, self.forbidden, n_best, guide.rules
-                )
-            gnmt = search.length_penalty == "gnmt"
-            beam = Beam(search.beam, n_best, search.length_exponent, gnmt, search.groups, search.diversity)
-            return beam_search(stepper, state, limits, beam, START, self.end, self.forbidden, record, guide)
+            try:
+                if search.sample:
+                    drawing = Sampling(search.temperature, search.top_k, search.top_p, search.min_p)
+                    seeds = [search.seed * 1_000_003 + one.number for one in asked]
+                    return sample(
+                        stepper, state, limits, drawing, seeds, START, self.end, self.forbidden, n_best, guide.rules
+                    )
+                gnmt = search.length_penalty == "gnmt"
+                beam = Beam(search.beam, n_best, search.length_exponent, gnmt, search.groups, search.diversity)
+                return beam_search(stepper, state, limits, beam, START, self.end, self.forbidden, record, guide)
+            except DeadEnd as end:
+                raise DeadEnd(end.sentence, f"line {asked[end.sentence].number + 1}") from None
 
     def _begin(self, asked: Sequence[Asked]) -> tuple[Stepper, State]:
         """What writes the answers, and its state before the first word."""

@@ -40,7 +40,9 @@ class Reader:
         """Models that write together need the same words; `name` and `partners` are where they come from."""
         for partner, reader in zip(partners, self.partners, strict=True):
             if (reader.prompted, reader.completes) != (self.prompted, self.completes):
-                raise AntiphonError(f"{partner}: not of the same kind as {name}, so they cannot write together.")
+                raise AntiphonError(
+                    f"{partner}: not of the same kind as {name}, so they cannot write together. Name another."
+                )
             if reader.target.to_bytes() != self.target.to_bytes():
                 raise AntiphonError(
                     f"{partner}: its target vocabulary is not that of {name}, and models that write together need the "

@@ -79,7 +79,7 @@ def refuse_strangers(folder: Path) -> None:
         )
     entries = sorted(folder.iterdir())
     if not any(entry.name == CONFIG for entry in entries):
-        raise AntiphonError(f"{folder}: not a model folder: it has no {CONFIG}.")
+        raise AntiphonError(f"{folder}: not a model folder: it has no {CONFIG}. Name one that `antiphon train` made.")
     for entry in entries:
         if entry.is_symlink():
             raise AntiphonError(
@@ -181,7 +181,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def _check_format(path: Path, facts: Mapping[str, str]) -> None:
     version = facts.get("antiphon", "")
     if not version.isdecimal():
-        raise AntiphonError(f"{path}: not written by Antiphon.")
+        raise AntiphonError(f"{path}: not written by Antiphon. Make it anew: antiphon train, or antiphon import.")
     if int(version) > FORMAT:
         raise AntiphonError(
             f"{path}: written by a newer version (format {version}; this one reads {FORMAT}). "

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from antiphon.evaluate.endpoint import Endpoint
+from antiphon.predict.quantize import quantize
 
 
 @pytest.fixture
@@ -44,7 +45,8 @@ def test_any_target_is_right(trained, antiphon, tmp_path):
     assert exact == pytest.approx(200 / 3)
 
 
-def test_8_bit_weights_are_named(trained, antiphon, pairs):
+def test_8_bit_weights_are_named(trained, antiphon, pairs, monkeypatch):
+    monkeypatch.setattr("antiphon.api.quantize", lambda model: quantize(model, narrowest=1))
     assert antiphon("evaluate", trained, pairs, "--int8").out.startswith("2 pairs, beam 5, --int8, ")
     assert json.loads(antiphon("evaluate", trained, pairs, "--int8", "--json").out)["int8"] is True
 

@@ -147,11 +147,18 @@ def test_a_file_that_cannot_be_read(trained, antiphon, tmp_path, name, content, 
 
 
 def test_8_bit_weights_give_the_same_answers_here(trained, antiphon, expected, monkeypatch):
-    swapped = []
-    monkeypatch.setattr("antiphon.api.quantize", lambda model: swapped.append(quantize(model, narrowest=1)))
+    monkeypatch.setattr("antiphon.api.quantize", lambda model: quantize(model, narrowest=1))
     ended = antiphon("predict", trained, "--int8", stdin=b"one\ntwo\nsix five\n")
     assert (ended.code, ended.out.splitlines(), ended.err) == (0, expected, "")
-    assert len(swapped) == 1
+
+
+def test_8_bit_weights_are_refused_where_they_gain_nothing(trained, antiphon):
+    ended = antiphon("predict", trained, "--int8", stdin=b"one\n")
+    assert (ended.code, ended.err) == (
+        2,
+        f"antiphon: int8: {trained} has no product that is large enough to gain by it: half a million weights that "
+        "read 512 numbers or more. Leave it out.\n",
+    )
 
 
 def test_confidence_before_each_answer(trained, antiphon, expected):
@@ -274,7 +281,7 @@ def test_models_with_different_target_vocabularies_do_not_write_together(trained
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--beam", "5", "--groups", "2"], "search: beam 5 cannot be divided into 2 groups of the same size"),
+        (["--beam", "5", "--groups", "2"], "search: beam 5 cannot be divided into 2 groups of the same size: change one"),
         (["--groups", "2", "--contain", "eins"], "search: contain needs the whole beam: leave groups at 1"),
         (["--sample", "--coverage", "0.2"],
          "search: coverage needs beam search, and sample = true draws answers: drop one of them"),
@@ -283,7 +290,8 @@ def test_models_with_different_target_vocabularies_do_not_write_together(trained
         (["--mbr", "chrf", "--beam", "1"], "search: mbr chooses among several answers: raise beam, or set sample = true"),
         (["--min-p", "1"], "search.min_p: 1.0 is not allowed: at least 0, below 1"),
         (["--contain", "sieben"],
-         "search.contain or glossary: 'sieben': this model cannot write sieben: never seen in training."),
+         "search.contain or glossary: 'sieben': this model cannot write sieben: never seen in training. "
+         "Spell it otherwise, or leave it out."),
         (["--contain", "eins zwei drei", "--max-length", "3"],
          "line 1: an answer with 'eins zwei drei' takes at least 4 symbols, its end counted, and 3 are allowed. "
          "Raise search.max_length where the model can, or ask for less."),

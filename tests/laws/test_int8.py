@@ -26,6 +26,9 @@ def test_the_laws_hold_with_8_bit_weights(choice):
     model, plain = a_model(choice), a_model(choice)
     quantize(model, narrowest=1)
     assert isinstance(model.head, Int8Linear)
+    kept = dict(model.encoder.named_parameters()) if hasattr(model, "encoder") else {}
+    before = dict(plain.named_parameters())
+    assert all(torch.equal(value, before[f"encoder.{name}"]) for name, value in kept.items())
     batch = make_batch(SOURCES, TARGETS)
     together, exact = log_probs(model, batch), log_probs(plain, batch)
     for source, target, among, before in zip(SOURCES, TARGETS, together, exact, strict=True):

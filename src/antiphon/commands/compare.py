@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.commands.asking import Asked, read_references
-from antiphon.commands.lines import refuse_ending, say_json, terminal
+from antiphon.commands.lines import refuse_ending, refuse_idle, say_json, terminal
 from antiphon.commands.systems import Entry, answer, enter_all
 from antiphon.data.corpus import read_rows
 from antiphon.errors import AntiphonError, Worse
@@ -52,6 +52,7 @@ def run_compare(paths: Sequence[str], asking: Asking, out: Path | None, as_json:
     asking.scoring.meteor()
     contest = enter_all("compare", paths[:-1], paths[-1], asking.target, asking.beam)
     asked, metric = contest.asked, asking.metric or ("exact_match" if contest.labels else "bleu")
+    _refuse_other_scores(asking.scoring, metric)
     further = read_references(asking.references, asked)
     counts = count_words(asking.train) if asking.train else None
     lengths = measure(asked.sources, edges)
@@ -71,6 +72,17 @@ def run_compare(paths: Sequence[str], asking: Asking, out: Path | None, as_json:
             print(f"Written: {out}")
     if fail_if_worse:
         refuse_worse(found)
+
+
+def _refuse_other_scores(scoring: Scoring, metric: Metric) -> None:
+    """What another metric would be told; one is compared."""
+    told = {"--language": scoring.language, "--wordnet": scoring.wordnet, "--function-words": scoring.function_words}
+    if metric != "meteor":
+        idle = [flag for flag, given in told.items() if given is not None]
+        refuse_idle(idle, f"it is for --metric meteor, and {metric} is compared")
+    if metric not in ("bleu", "meteor"):
+        cut = ["--tokenize"] if scoring.tokenize != PLAIN.tokenize else []
+        refuse_idle(cut, f"it is for --metric bleu and meteor, and {metric} is compared")
 
 
 def refuse_worse(found: Report) -> None:

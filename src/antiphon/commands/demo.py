@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from antiphon.api import load
-from antiphon.commands.lines import in_colour, terminal
+from antiphon.commands.lines import in_colour, refuse_idle, terminal
 from antiphon.config.toml import load_run
 from antiphon.data.builtin import Demo, dates, read_pronunciations
 from antiphon.errors import AntiphonError
@@ -37,6 +37,10 @@ def run_demo(task: Task, dictionary: Path | None, out: Path, fresh: bool) -> Non
     console.print(
         f"{_INTRO[task]}: {len(pairs.train):,} pairs to learn from, {len(pairs.test):,} to be asked.", markup=False
     )
+    if pairs.left_out:
+        console.print(
+            f"{pairs.left_out:,} words of {dictionary} left out: they are not of letters alone.", markup=False
+        )
     for name, part in (("train", pairs.train), ("valid", pairs.valid), ("test", pairs.test)):
         make_folder(out / "data")
         write_text(out / "data" / f"{task}-{name}.tsv", "".join(f"{source}\t{target}\n" for source, target in part))
@@ -70,6 +74,7 @@ def run_demo(task: Task, dictionary: Path | None, out: Path, fresh: bool) -> Non
 
 def _pairs(task: Task, dictionary: Path | None) -> Demo:
     if task == "dates":
+        refuse_idle(["--dictionary"] if dictionary else [], "it is for --task pronounce")
         return dates(train=30_000, valid=500, test=1_000, seed=1)
     if dictionary is None:
         raise AntiphonError("--task pronounce: needs a pronouncing dictionary. Name one: --dictionary cmudict.dict")

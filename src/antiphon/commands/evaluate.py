@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.commands.asking import Asked, progress, read_references, read_test, with_holes
-from antiphon.commands.lines import print_scores, say_json
+from antiphon.commands.lines import print_scores, refuse_idle, say_json
 from antiphon.commands.marks import mark_labels
 from antiphon.commands.questions import mark_questions
 from antiphon.commands.systems import Entry, Folders, enter, refuse_missing
@@ -40,18 +40,13 @@ def run_evaluate(
 ) -> None:
     path = str(folders.model)
     refuse_missing(path)
+    refuse_idle([flag for flag in ways.answering if flag == "--n-best"], "one answer a line is scored")
     judge = ways.scoring.meteor()  # what it reads is read first, so that its mistakes are told first
     model = folders.load() if os.path.isdir(path) else None
     if model is None:
-        _refuse(ways.answering, f"it is for a model, and {path} is a file of answers")
-    elif isinstance(model.pipeline, Labelling):
-        _refuse(ways.judging, "it is about texts, and this model gives labels")
-        mark_labels(model, test, target, model.search(ways.changes), as_json, out)
-        return
-    elif isinstance(model.pipeline, Pointing):
-        idle = [*(["--target"] if target else []), *(["--out"] if out else []), *ways.judging]
-        _refuse(idle, "a file of questions has their answers in it, and there is one way to judge them")
-        mark_questions(model.pipeline, test, model.search(ways.changes), as_json)
+        refuse_idle(ways.answering, f"it is for a model, and {path} is a file of answers")
+    elif isinstance(model.pipeline, Labelling | Pointing):
+        _mark(model, model.pipeline, test, target, ways, as_json, out)
         return
     if out is not None:
         raise AntiphonError(f"--out {out}: a picture of confused labels, and this model gives none. Leave it out.")
@@ -60,7 +55,7 @@ def run_evaluate(
         asked = with_holes(asked, model.pipeline)
     if model is not None and not (has_source(model.pipeline.run.rows) or model.pipeline.run.data.denoise.on):
         idle = [flag for flag in (*ways.answering, *ways.judging) if flag not in ("--int8", "--with")]
-        _refuse(idle, "it is about answers, and this model is scored on texts")
+        refuse_idle(idle, "it is about answers, and this model is scored on texts")
         _texts(model, asked, folders.int8, as_json)
         return
     further = read_references(ways.references, asked)
@@ -99,10 +94,24 @@ def run_evaluate(
     print_scores(scores, 2)
 
 
-def _refuse(flags: Sequence[str], because: str) -> None:
-    """What was asked for, and would be passed over in silence."""
-    if flags:
-        raise AntiphonError(f"{flags[0]}: {because}. Leave it out.")
+def _mark(
+    model: Model,
+    pipeline: Labelling | Pointing,
+    test: str,
+    target: str | None,
+    ways: Ways,
+    as_json: bool,
+    out: Path | None,
+) -> None:
+    """Labels and parts of paragraphs have scores of their own."""
+    idle = [*(["--any-target"] if ways.any_target else []), *ways.judging]
+    if isinstance(pipeline, Pointing):
+        idle += [flag for flag, given in {"--target": target, "--out": out}.items() if given]
+        refuse_idle(idle, "a file of questions has their answers in it, and there is one way to judge them")
+        mark_questions(pipeline, test, model.search(ways.changes), as_json)
+    else:
+        refuse_idle(idle, "it is about texts, and this model gives labels")
+        mark_labels(model, test, target, model.search(ways.changes), as_json, out)
 
 
 def _texts(model: Model, asked: Asked, int8: bool, as_json: bool) -> None:

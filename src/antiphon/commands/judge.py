@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from antiphon.commands.judging import Server
-from antiphon.commands.lines import say_json
+from antiphon.commands.lines import refuse_idle, say_json
 from antiphon.commands.systems import answer, enter_all
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.judgements import Mean, Verdict, judge_all
@@ -21,7 +21,7 @@ class Holding:
     target: str | None = None
     reference: bool = True
     sample: int | None = None
-    seed: int = 1
+    seed: int | None = None
     beam: int | None = None
     port: int = 8090
 
@@ -29,6 +29,10 @@ class Holding:
 def run_judge(paths: Sequence[str], holding: Holding, report: bool, open_page: bool, as_json: bool) -> None:
     if report and paths:
         raise AntiphonError("judge: a report needs no systems. Name the study only: antiphon judge --report --out FILE")
+    if not paths:
+        idle = [f"--{name}" for name in ("target", "sample", "seed", "beam") if getattr(holding, name) is not None]
+        idle += [] if holding.reference else ["--no-reference"]
+        refuse_idle(idle, "a study that is there keeps its pairs and answers")
     study = begin(paths, holding) if paths else Study.open(holding.out)
     try:
         if not report:
@@ -51,7 +55,8 @@ def begin(paths: Sequence[str], holding: Holding) -> Study:
     asked.say_left_out()
     answers = {entry.name: entry.answers for entry in entries}
     references = asked.targets if holding.reference else None
-    return Study.create(holding.out, asked.sources, references, answers, holding.sample, holding.seed)
+    seed = 1 if holding.seed is None else holding.seed
+    return Study.create(holding.out, asked.sources, references, answers, holding.sample, seed)
 
 
 def serve(study: Study, holding: Holding, open_page: bool) -> None:

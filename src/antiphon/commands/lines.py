@@ -45,6 +45,12 @@ def refuse_ending(out: Path | None) -> None:
         raise AntiphonError(f"--out {out}: cannot tell what to write. End it in .html or .svg.")
 
 
+def refuse_idle(flags: Sequence[str], because: str) -> None:
+    """What was asked for, and would be passed over in silence."""
+    if flags:
+        raise AntiphonError(f"{flags[0]}: {because}. Leave it out.")
+
+
 def read_inputs(file: Path | None) -> Iterator[str]:
     """The lines of a file or of standard input, without their ends; a byte-order mark is no character."""
     name = "standard input" if file is None else str(file)

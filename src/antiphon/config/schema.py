@@ -906,7 +906,9 @@ class Search(Table):
         if self.mbr != "none" and not self.sample and self.beam == 1:
             raise ValueError("mbr chooses among several answers: raise beam, or set sample = true")
         if self.beam % self.groups:
-            raise ValueError(f"beam {self.beam} cannot be divided into {self.groups} groups of the same size")
+            raise ValueError(
+                f"beam {self.beam} cannot be divided into {self.groups} groups of the same size: change one"
+            )
         # Among listed answers these only tell which are left.
         demanding = [key for key in ("contain", "glossary", "keep") if getattr(self, key) and not self.answers]
         if self.groups > 1 and demanding:
@@ -1066,8 +1068,10 @@ class Run(Table):
         idle += ["train.corruption"] if self.train.corruption != Corruption() else []
         if idle:
             instead = " (its tokeniser is data.target.tokenizer)" if idle[0] == "data.source.tokenizer" else ""
-            instead = ' (unless model.reads = "pairs")' if idle[0].endswith("_target") else instead
-            raise ValueError(f"{idle[0]}: a language model has no source{instead}: leave this key out")
+            masked = isinstance(self.model, Masked)
+            instead = ' (unless model.reads = "pairs")' if idle[0].endswith("_target") and not masked else instead
+            kind = "masked" if masked else "language"
+            raise ValueError(f"{idle[0]}: a {kind} model has no source{instead}: leave this key out")
         if self.train.metric != "loss":
             raise ValueError(f'train.metric = "{self.train.metric}" judges answers, and a text has none: take "loss"')
         if isinstance(self.model, Masked):
@@ -1155,7 +1159,9 @@ class Run(Table):
         idle += ["train.label_smoothing"] if self.train.label_smoothing and model.output == "chain" else []
         idle += ["train.r_drop"] if self.train.r_drop and (model.output == "chain" or self.train.balance) else []
         if idle:
-            raise ValueError(f"{idle[0]}: cannot be used by this {model.kind}: set it to nothing")
+            number = idle[0] not in ("data.header", "train.teacher_forcing", "train.corruption")
+            instead = "set it to 0" if number else "leave this key out"
+            raise ValueError(f"{idle[0]}: cannot be used by this {model.kind}: {instead}")
 
     def _refuse_idle_of_labels(self, model: Classifier) -> None:
         texts = 1 + (model.texts != "one")
@@ -1178,7 +1184,9 @@ class Run(Table):
         """What a model of spans cannot use, and what only such a model can, is refused."""
         if not isinstance(self.model, Spans):
             if self.data.stride:
-                raise ValueError(f'data.stride is of questions, and model.kind = "{self.model.kind}" reads none')
+                raise ValueError(
+                    f'data.stride is of questions, and model.kind = "{self.model.kind}" reads none: leave this key out'
+                )
             return self
         if not self.data.joint or self.data.target != Side():
             raise ValueError("data.target, data.joint: answers that are spans are parts of their texts: leave both out")

@@ -100,5 +100,8 @@ def writable(tokenizer: Tokenizer, text: str, key: str) -> tuple[int, ...]:
         raise AntiphonError(f"{key}: a text is empty. Leave it out.")
     if UNKNOWN in symbols:
         unknown = " ".join(tokenizer.unknown(text))
-        raise AntiphonError(f"{key}: {text!r}: this model cannot write {unknown}: never seen in training.")
+        raise AntiphonError(
+            f"{key}: {text!r}: this model cannot write {unknown}: never seen in training. "
+            "Spell it otherwise, or leave it out."
+        )
     return symbols

@@ -18,6 +18,19 @@ NOUNS: Mapping[Rows, str] = {
     "tagged": "sentence", "answered": "question", "questions": "question",
 }  # fmt: skip
 
+# Files such as a finished model is asked about, and scored on.
+_ASKED: Mapping[Rows, tuple[str, str]] = {
+    "texts": ("sentences.txt", "test.txt"), "running": ("sentences.txt", "test.txt"),
+    "tagged": ("sentences.txt", "test.conll"), "questions": ("test.json", "test.json"),
+    "answered": ("test.json", "test.json"),
+}  # fmt: skip
+
+
+def examples(rows: Rows, masked: bool) -> tuple[str, str]:
+    """The names of such files, for a command that a reader may copy."""
+    asked, test = _ASKED.get(rows, ("sentences.txt", "test.tsv"))
+    return "holes.txt  # texts with [MASK] in them" if masked else asked, test
+
 
 def has_source(rows: Rows) -> bool:
     return rows not in ("texts", "running")

@@ -92,7 +92,9 @@ def judge_by_model(
 def _score(criterion: Criterion, marks: Sequence[float | None], endpoint: Endpoint) -> Score:
     given = [mark for mark in marks if mark is not None]
     if not given:
-        raise AntiphonError(f"{endpoint.url}: {endpoint.model} gave no mark to any of {len(marks)} answers.")
+        raise AntiphonError(
+            f"{endpoint.url}: {endpoint.model} gave no mark to any of {len(marks)} answers. Name another --judge-model."
+        )
     how = (f"model:{endpoint.model}", f"prompt:{VERSION}", "weights:top_logprobs", f"marked:{len(given)}/{len(marks)}")
     signature = sign(f"geval_{criterion.name}", False, *how)
     return Score(f"G-Eval {criterion.name}", sum(given) / len(given), signature, higher_is_better=True)

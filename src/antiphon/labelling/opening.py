@@ -38,8 +38,8 @@ def called(pipeline: Labelling | Filling | Pointing) -> str:
     return f"a {named.get(pipeline.run.model.kind, pipeline.run.model.kind)}"
 
 
-def writing(pipeline: Answering, verb: str) -> Pipeline:
+def writing(pipeline: Answering, what: str, instead: str = "Leave it out.") -> Pipeline:
     """For what only a model that writes can do."""
     if not isinstance(pipeline, Pipeline):
-        raise AntiphonError(f"{verb}: {called(pipeline)} writes nothing word by word. Leave it out.")
+        raise AntiphonError(f"{what}: {called(pipeline)} writes nothing word by word. {instead}")
     return pipeline

@@ -7,17 +7,22 @@ from antiphon.layers.quantized import Int8Linear, refuse_inexact
 from antiphon.predict.heads import Words
 
 NARROWEST = 512  # numbers that a product reads; with fewer, rounding them costs more than 8 bits gain
+READ_AT_ONCE = ("encoder", "letters")  # by the fused kernels of torch, which have no 8-bit weights
 
 
-def quantize(model: nn.Module, narrowest: int = NARROWEST) -> None:
-    """Swap, in place, every large product that decoding goes through; such a model answers and cannot be trained.
+def quantize(model: nn.Module, narrowest: int = NARROWEST) -> int:
+    """Swap, in place, every large product that decoding goes through, and say how many there were.
 
-    Lookups of words and the fused kernels of recurrent encoders stay in float32.
+    Such a model answers and cannot be trained. Lookups of words and the fused kernels of recurrent encoders stay in
+    float32.
     """
     refuse_inexact()
-    for part in list(model.modules()):
+    swapped = 0
+    for path, part in list(model.named_modules()):
         for name, child in [*part.named_children(), *vars(part).items()]:
             match child:
+                case KernelPart() if path.startswith(READ_AT_ONCE):
+                    continue
                 case nn.Linear() | KernelPart():
                     weight, bias = child.weight, child.bias
                 case Words():
@@ -26,7 +31,9 @@ def quantize(model: nn.Module, narrowest: int = NARROWEST) -> None:
                     continue
             if weight.shape[1] >= narrowest and weight.numel() >= 2 * narrowest**2:
                 product = Int8Linear(weight, bias)
+                swapped += 1
                 setattr(part, name, product)
                 if isinstance(child, KernelPart):
                     # The fused kernel stays for whole sequences, with the weights that the digits stand for.
                     child.weight.data.copy_(product.weight)
+    return swapped

@@ -16,7 +16,7 @@ from antiphon.search.choose import allowed, each_once, group_by_group, the_best,
 from antiphon.search.coverage import Coverage
 from antiphon.search.demands import Demands
 from antiphon.search.record import Record
-from antiphon.search.rules import IMPOSSIBLE, Last, Trail, dead_end, follow, length_penalty, refuse_nan
+from antiphon.search.rules import IMPOSSIBLE, DeadEnd, Last, Trail, follow, length_penalty, refuse_nan
 from antiphon.search.stages import meet_demands, propose
 from antiphon.search.step import Hypothesis, State, Stepper
 from antiphon.search.words import Held, Rule
@@ -227,7 +227,7 @@ def _rank(trail: Trail, found: list[list[Last]], options: Beam, record: Record |
     """The best answers of every sentence; of groups first the best of each, then the second, and each answer once."""
     for sentence, answers in enumerate(found):
         if not answers:
-            raise dead_end(sentence)
+            raise DeadEnd(sentence)
         answers.sort(key=lambda answer: (answer.ended, answer.score), reverse=True)
     if record is not None:
         record.close(found[0], found[0][0])

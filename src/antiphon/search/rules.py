@@ -39,12 +39,15 @@ def refuse_nan(values: Tensor, step: int) -> None:
         )
 
 
-def dead_end(sentence: int) -> AntiphonError:
-    """For a sentence that no word can follow and that has no answer yet."""
-    return AntiphonError(
-        f"sentence {sentence + 1} of the batch: the model gave every allowed word the probability 0, so there is no "
-        "answer. Allow more words, or train again with a lower train.learning_rate."
-    )
+class DeadEnd(AntiphonError):
+    """No word can follow a sentence that has no answer yet."""
+
+    def __init__(self, sentence: int, name: str = "") -> None:
+        super().__init__(
+            f"{name or f'sentence {sentence + 1} of the batch'}: the model gave every allowed word the probability 0, "
+            "so there is no answer. Allow more words, or train again with a lower train.learning_rate."
+        )
+        self.sentence = sentence
 
 
 def follow(state: State, rows_BK: Tensor, kept_B: Tensor, sentences: int, hypotheses: int) -> State:

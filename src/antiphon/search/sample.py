@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from antiphon.search.rules import IMPOSSIBLE, Last, Trail, dead_end, follow, forbid, refuse_nan
+from antiphon.search.rules import IMPOSSIBLE, DeadEnd, Last, Trail, follow, forbid, refuse_nan
 from antiphon.search.step import Hypothesis, State, Stepper
 from antiphon.search.words import Held, Rule
 
@@ -85,7 +85,7 @@ def _refuse_the_impossible(log_probabilities_NV: Tensor, still: _Open, step: int
     refuse_nan(best_BK, step)
     stuck_B = (best_BK == IMPOSSIBLE).any(1)
     if stuck_B.any():
-        raise dead_end(int(still.sentences_B[stuck_B][0]))
+        raise DeadEnd(int(still.sentences_B[stuck_B][0]))
 
 
 def _weights(log_probabilities_NV: Tensor, options: Sampling) -> Tensor:

@@ -9,12 +9,21 @@ import torch
 
 from antiphon.config.schema import Run
 from antiphon.data.prepare import Prepared
-from antiphon.data.rows import NOUNS
+from antiphon.data.rows import NOUNS, examples
 from antiphon.files import write_text
 from antiphon.store import CARD
 from antiphon.training.checkpoint import Progress
 from antiphon.training.folder import write_report
 from antiphon.training.validate import Judgement
+
+# What such a model is more or less sure of, and what its loss is counted by.
+_UNITS = {
+    "classifier": ("a label", "a text"),
+    "tagger": ("a tag", "a word"),
+    "spans": ("an answer", "a window of a paragraph"),
+    "masked": ("a symbol", "a hidden symbol"),
+}
+_WRITTEN = ("a symbol", "a target symbol, the end included, with the true ones before it")
 
 
 def describe(folder: Path, run: Run, prepared: Prepared, progress: Progress, judgement: Judgement) -> None:
@@ -52,14 +61,16 @@ def _card(folder: Path, run: Run, prepared: Prepared, progress: Progress, judgem
         f"| {_cell(source)} | {_cell(expected)} | {_cell(answer)} |" for source, expected, answer in judgement.samples
     )
     parts = ", ".join(f"{half.kind} {name}" for name, half in run.model.halves.items())
-    nouns = f"{NOUNS[run.rows]}s"
+    nouns, masked = f"{NOUNS[run.rows]}s", run.model.kind == "masked"
+    asked = "source" if run.has_source else "text with holes" if masked else "beginning"
+    of, counted = _UNITS.get(run.model.kind, _WRITTEN)
     return f"""# {folder.name}
 
 A {run.model.kind} model ({parts}), trained with Antiphon on
 {prepared.report.counts[0].kept:,} {nouns} for {progress.step:,} steps ({progress.seconds / 60:.1f} minutes).
 
 ```sh
-antiphon predict {folder.name} sentences.txt
+antiphon predict {folder.name} {examples(run.rows, masked)[0]}
 ```
 
 | on {len(prepared.valid_pairs):,} validation {nouns} | |
@@ -67,14 +78,14 @@ antiphon predict {folder.name} sentences.txt
 {numbers}
 {signatures}
 
-| {"source" if run.has_source else "beginning"} | expected | answer |
+| {asked} | expected | answer |
 |---|---|---|
 {samples}
 
-Loss, perplexity and calibration error (the mean gap between how sure it is of a symbol and how often it is right) are
-counted a target symbol, the end included, with the true symbols before it. It answers what
-resembles its training {nouns}; on other text it will still answer, fluently and wrongly. `report.json` holds the data
-report, `antiphon.toml` every choice that was made.
+Loss, and what comes of it, and calibration error (the mean gap between how sure it is of {of} and how often it is
+right) are counted {counted}. It answers what resembles its training
+{nouns}; on other text it will still answer, surely and wrongly.
+`report.json` holds the data report, `antiphon.toml` every choice that was made.
 """
 
 

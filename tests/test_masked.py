@@ -251,7 +251,7 @@ def test_another_shape_and_unknown_parts_are_refused(folder, tmp_path):
     ("key", "told"),
     [
         ("train.word_dropout=0.1", "train.word_dropout: a masked model hides words by itself: leave this key out"),
-        ("train.corruption.drop=0.1", "train.corruption: a language model has no source: leave this key out"),
+        ("train.corruption.drop=0.1", "train.corruption: a masked model has no source: leave this key out"),
         (
             "train.teacher_forcing.p=0.5",
             "train.teacher_forcing: a masked model hides words by itself: leave this key out",

@@ -40,7 +40,8 @@ def test_a_file_is_no_model_folder(tmp_path):
 
 def test_any_other_folder(tmp_path):
     (tmp_path / "holiday.jpg").write_bytes(b"\xff\xd8")
-    assert refusal(tmp_path) == f"{tmp_path}: not a model folder: it has no antiphon.toml."
+    expected = f"{tmp_path}: not a model folder: it has no antiphon.toml. Name one that `antiphon train` made."
+    assert refusal(tmp_path) == expected
 
 
 def test_a_run_without_weights_yet(run_folder):
@@ -134,7 +135,7 @@ def test_every_bit_of_a_small_file_counts(tmp_path):
 def test_weights_from_elsewhere(run_folder):
     path = run_folder / "model.safetensors"
     save_file({"weight": torch.zeros(3)}, path)
-    assert refusal(run_folder) == f"{path}: not written by Antiphon."
+    assert refusal(run_folder) == f"{path}: not written by Antiphon. Make it anew: antiphon train, or antiphon import."
 
 
 def test_a_newer_version(run_folder):

@@ -204,7 +204,8 @@ USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.ts
             "{test}.no: no such system: neither a model folder nor a file of answers. "
             "`antiphon train` makes the one, `antiphon predict` the other.",
         ),
-        (["{folder}", "{test}"], "{folder}: not a model folder: it has no antiphon.toml."),
+        (["{folder}", "{test}"],
+         "{folder}: not a model folder: it has no antiphon.toml. Name one that `antiphon train` made."),
         (
             ["{folder}/short", "{test}"],
             "{folder}/short has 1 lines, but {test} has 4. "

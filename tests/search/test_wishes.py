@@ -145,9 +145,14 @@ def test_batches_change_nothing_in_any_mode_of_search(mode, model):
     ("kind", "keys", "message"),
     [
         ("words", {"contain": ["Zebra"]},
-         "search.contain or glossary: 'Zebra': this model cannot write Zebra: never seen in training."),
-        ("words", {"prefix": "das Zebra"}, "search.prefix: 'das Zebra': this model cannot write Zebra: never seen in training."),
-        ("words", {"answers": ["gut", "Zebra"]}, "search.answers: 'Zebra': this model cannot write Zebra: never seen in training."),
+         "search.contain or glossary: 'Zebra': this model cannot write Zebra: never seen in training. "
+         "Spell it otherwise, or leave it out."),
+        ("words", {"prefix": "das Zebra"},
+         "search.prefix: 'das Zebra': this model cannot write Zebra: never seen in training. "
+         "Spell it otherwise, or leave it out."),
+        ("words", {"answers": ["gut", "Zebra"]},
+         "search.answers: 'Zebra': this model cannot write Zebra: never seen in training. "
+         "Spell it otherwise, or leave it out."),
         ("subwords", {"contain": [" "]}, "search.contain or glossary: a text is empty. Leave it out."),
         ("subwords", {"avoid": ["gut", ""]}, "search.avoid: a text is empty. Leave it out."),
         ("subwords", {"answers": [""]}, "search.answers: a text is empty. Leave it out."),

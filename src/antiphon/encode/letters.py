@@ -1,7 +1,7 @@
 """Words by their letters: a small reader goes over each word, and leaves one vector of it.
 
 B sentences · T symbols · P words · U spellings, each once · C letters of the longest · D width of a word
-M width of the reader's summary
+N spellings of about one length · M width of the reader's summary
 """
 
 import torch

@@ -11,7 +11,7 @@ from antiphon.data.store import PairStore
 from antiphon.data.text import normalise
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import metrics
-from antiphon.evaluate.calibration import calibration_error
+from antiphon.evaluate.calibration import calibration_errors
 from antiphon.evaluate.endpoint import Endpoint
 from antiphon.evaluate.geval import judge_by_model
 from antiphon.evaluate.metrics import Score
@@ -181,8 +181,7 @@ class Model:
         store, unit = self._encode(pairs), self.pipeline.run.data.target_tokenizer.kind
         fitted = [] if self.calibration is None else [self.calibration.fit.temperature]
         pipeline = writing(self.pipeline, "evaluate")
-        temperatures = dict.fromkeys((1.0, *fitted))
-        return [calibration_error(lambda: spoken(pipeline, store), one, unit) for one in temperatures]
+        return calibration_errors(spoken(pipeline, store), list(dict.fromkeys((1.0, *fitted))), unit)
 
     def _encode(self, pairs: Iterable[tuple[str, str]]) -> PairStore:
         source, target = self.pipeline.source, self.pipeline.target

@@ -72,11 +72,21 @@ def fit_temperature(spoken: Spoken) -> Fit | None:
     return Fit(1 / b, before.loss, here.loss, before.error, here.error, before.symbols)
 
 
-def calibration_error(spoken: Spoken, temperature: float, unit: str) -> Score:
-    """The expected calibration error of the likeliest symbol at each place, the true ones before it given; per cent."""
-    name = "calibration error" if temperature != 1 else "calibration error, raw"
-    signature = f"ece|bins:{BINS}|unit:{unit}|temperature:{temperature:.4g}|version:{version('antiphon')}"
-    return Score(name, 100 * _measure(spoken, 1 / temperature).error, signature, higher_is_better=False)
+def calibration_errors(parts: Iterable[tuple[Tensor, Tensor]], temperatures: Sequence[float], unit: str) -> list[Score]:
+    """The expected calibration error of the likeliest symbol at each place, the true ones before it given; per cent.
+
+    One score a temperature, from one pass over the parts.
+    """
+    tallies = [_Tally(1 / temperature) for temperature in temperatures]
+    for logits_CV, words_C in parts:
+        for tally in tallies:
+            tally.add(logits_CV, words_C)
+    found = []
+    for temperature, tally in zip(temperatures, tallies, strict=True):
+        name = "calibration error" if temperature != 1 else "calibration error, raw"
+        signature = f"ece|bins:{BINS}|unit:{unit}|temperature:{temperature:.4g}|version:{version('antiphon')}"
+        found.append(Score(name, 100 * tally.measured().error, signature, higher_is_better=False))
+    return found
 
 
 @dataclass(frozen=True)
@@ -90,27 +100,42 @@ class _Measured:
     symbols: int
 
 
-def _measure(spoken: Spoken, b: float) -> _Measured:
-    loss = slope = curve = 0.0
-    sure: list[NDArray[np.float64]] = []
-    true: list[NDArray[np.bool_]] = []
-    for logits_CV, words_C in spoken():
+class _Tally:
+    """What adds up to that, part by part."""
+
+    def __init__(self, b: float) -> None:
+        self.b = b
+        self.loss = self.slope = self.curve = 0.0
+        self.sure: list[NDArray[np.float64]] = []
+        self.true: list[NDArray[np.bool_]] = []
+
+    def add(self, logits_CV: Tensor, words_C: Tensor) -> None:
         # Below the highest, so that nothing overflows: neither loss nor derivatives change by that.
         below_CV = logits_CV.float() - logits_CV.float().amax(-1, keepdim=True)
-        chances_CV = (b * below_CV).exp_()
+        chances_CV = (self.b * below_CV).exp_()
         sums_C = chances_CV.sum(-1)
         weighted_CV = chances_CV * below_CV
         means_C = weighted_CV.sum(-1) / sums_C
         squares_C = torch.linalg.vecdot(weighted_CV, below_CV) / sums_C
         own_C = below_CV.gather(1, words_C.unsqueeze(1)).squeeze(1)
-        loss += (sums_C.log() - b * own_C).double().sum().item()
-        slope += (means_C - own_C).double().sum().item()
-        curve += (squares_C - means_C.square()).clamp(min=0).double().sum().item()
+        self.loss += (sums_C.log() - self.b * own_C).double().sum().item()
+        self.slope += (means_C - own_C).double().sum().item()
+        self.curve += (squares_C - means_C.square()).clamp(min=0).double().sum().item()
         # The likeliest word stands at the maximum, and its chance before division is exp(0).
-        sure.append((1 / sums_C).double().cpu().numpy())
-        true.append((logits_CV.argmax(-1) == words_C).cpu().numpy())
-    symbols = sum(map(len, sure))
-    assert symbols, "at least one place to be measured at"
-    sure_P = np.concatenate(sure)
-    error = expected_calibration_error(sure_P, np.concatenate(true)) if np.isfinite(sure_P).all() else math.nan
-    return _Measured(loss / symbols, slope / symbols, curve / symbols, error, symbols)
+        self.sure.append((1 / sums_C).double().cpu().numpy())
+        self.true.append((logits_CV.argmax(-1) == words_C).cpu().numpy())
+
+    def measured(self) -> _Measured:
+        symbols = sum(map(len, self.sure))
+        assert symbols, "at least one place to be measured at"
+        sure_P = np.concatenate(self.sure)
+        finite = np.isfinite(sure_P).all()
+        error = expected_calibration_error(sure_P, np.concatenate(self.true)) if finite else math.nan
+        return _Measured(self.loss / symbols, self.slope / symbols, self.curve / symbols, error, symbols)
+
+
+def _measure(spoken: Spoken, b: float) -> _Measured:
+    tally = _Tally(b)
+    for logits_CV, words_C in spoken():
+        tally.add(logits_CV, words_C)
+    return tally.measured()

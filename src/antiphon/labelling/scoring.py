@@ -13,7 +13,7 @@ from antiphon.data.store import PairStore
 from antiphon.data.text import normalise
 from antiphon.data.vocab import UNKNOWN
 from antiphon.errors import AntiphonError
-from antiphon.evaluate.calibration import calibration_error
+from antiphon.evaluate.calibration import calibration_errors
 from antiphon.evaluate.labels import Confusion, confusion, label_accuracy, label_f1
 from antiphon.evaluate.metrics import Score
 from antiphon.evaluate.spans import marks_spans, sentence_accuracy, span_f1, tag_accuracy
@@ -102,8 +102,8 @@ def _told(pipeline: Labelling, store: PairStore, temperature: float | None, coun
     parts = list(pipeline.losses(store))
     loss = sum(loss for loss, _, _ in parts) / sum(count for _, count, _ in parts)
     yield Score("loss", loss, f"loss|unit:{counted}|version:{version('antiphon')}", higher_is_better=False)
-    for one in dict.fromkeys([1.0] if temperature is None else [1.0, temperature]):
-        yield calibration_error(lambda: pipeline.spoken(store), one, unit)
+    temperatures = list(dict.fromkeys([1.0] if temperature is None else [1.0, temperature]))
+    yield from calibration_errors(pipeline.spoken(store), temperatures, unit)
 
 
 def mark_holes(pipeline: Filling, texts: Sequence[str]) -> list[Score]:

@@ -12,7 +12,7 @@ from antiphon.confidence import Calibration, calibrate
 from antiphon.data.masking import hide_word
 from antiphon.data.prepare import Prepared
 from antiphon.data.questions import part, read_golds
-from antiphon.evaluate.calibration import fit_temperature
+from antiphon.evaluate.calibration import Fit, fit_temperature
 from antiphon.evaluate.guards import UNKNOWN_TASK
 from antiphon.evaluate.labels import label_accuracy, label_f1
 from antiphon.evaluate.metrics import Score, bleu, exact_match
@@ -90,10 +90,16 @@ def _judge_labels(pipeline: Labelling, prepared: Prepared, metric: Metric, numbe
         wanted = [target.pieces(target.encode(label)) for _, label in pairs]
         scores = [label_accuracy(said, wanted), label_f1(said, wanted, "macro")]
     numbers["f1"] = scores[1].value / 100
-    fit = fit_temperature(lambda: pipeline.spoken(prepared.valid))
+    fit = _fit(pipeline, prepared)
     value = numbers["loss"] if metric == "loss" else -numbers[metric]
     samples = [(*pairs[i], answers[i].text) for i in _chosen(pairs)]
     return Judgement(value, numbers, scores, samples, None if fit is None else Calibration(fit, UNKNOWN_TASK))
+
+
+def _fit(pipeline: Labelling | Pointing, prepared: Prepared) -> Fit | None:
+    """All temperatures are tried on the same logits, which are few: the model speaks once."""
+    parts = list(pipeline.spoken(prepared.valid))
+    return fit_temperature(lambda: parts)
 
 
 def _judge_holes(pipeline: Filling, prepared: Prepared) -> Judgement:
@@ -119,7 +125,7 @@ def _judge_spans(pipeline: Pointing, prepared: Prepared, metric: Metric, numbers
     answers = [found[0] for found in pipeline.answer([source for source, _ in pairs], search)]
     scores = squad_scores([answer.text for answer in answers], [golds for _, golds in pairs])
     numbers |= {"exact_match": scores[0].value, "f1": scores[1].value}
-    fit = fit_temperature(lambda: pipeline.spoken(prepared.valid))
+    fit = _fit(pipeline, prepared)
     value = numbers["loss"] if metric == "loss" else -numbers[metric]
     samples = [
         (part(pairs[i][0])[0], " / ".join(dict.fromkeys(pairs[i][1])) or NOTHING, answers[i].text or NOTHING)

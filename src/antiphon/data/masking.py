@@ -17,6 +17,7 @@ from antiphon.data.text import normalise
 from antiphon.data.tokenize import Borrowed, Tokenizer
 from antiphon.data.unmerge import Keys, keys, mix, uniform
 from antiphon.data.vocab import SPECIAL
+from antiphon.data.words import WORD_START
 
 WRITTEN = "[MASK]"  # how a person writes a hole
 _STAND_IN = "\ufffc"  # what no text holds: the hole while the rest of its text is cut into symbols
@@ -82,9 +83,8 @@ def encode_with_holes(tokenizer: Tokenizer, text: str) -> list[int]:
         return tokenizer.encode(text)
     if isinstance(tokenizer, Borrowed):
         return tokenizer.encode_around(text, WRITTEN)
-    spellings = tokenizer.spellings()
     stand_in = tokenizer.encode(_STAND_IN)
-    space = [number for number in stand_in[:1] if spellings[number] == b" "]
+    space = stand_in[:1] if tokenizer.pieces(stand_in[:1]) == [WORD_START] else []
     core = stand_in[len(space) :]
     symbols, found = tokenizer.encode(text.replace(_STAND_IN, " ").replace(WRITTEN, _STAND_IN)), []
     place = 0

@@ -6,9 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import antiphon
 from antiphon.errors import AntiphonError
+from antiphon.show.tree import read_tree
 from tests.conftest import SMALL
 from tests.laws.runner import write_pairs
 
@@ -148,6 +150,46 @@ def test_the_tree_of_a_search(model):
     assert (tree.answer, tree.beam) == (answer.text, 2)
     assert [node.symbol for node in tree.nodes if node.won] == ["<s>", *answer.pieces, "</s>"]
     assert model.show_beam("").answer == ""
+
+
+def test_the_tree_stars_the_answer_that_least_risk_chooses(trained):
+    texts = ["one two", "six five", "two two six"]
+    settings = {"beam": 4, "mbr": "chrf"}
+    loaded = antiphon.load(trained)
+    search = loaded.search(settings)
+    for text, (answer, *_) in zip(texts, loaded.pipeline.answer(texts, search), strict=True):
+        tree = read_tree(loaded.pipeline, text, search)
+        assert [node.symbol for node in tree.nodes if node.won][1 : len(answer.pieces) + 1] == list(answer.pieces)
+
+
+def test_broken_weights_give_no_score(trained):
+    loaded = antiphon.load(trained)
+    with torch.no_grad():
+        next(iter(loaded.pipeline.model.head.parameters())).fill_(math.nan)
+    mend = (
+        "its weights are damaged or its training diverged. Take an earlier checkpoint, or train again with a lower "
+        "train.learning_rate."
+    )
+    for ask, where in ((loaded.score, "in pair 1"), (loaded.likelihood, "for the texts that it is scored on")):
+        with pytest.raises(AntiphonError) as caught:
+            ask([("one", "eins")])
+        assert str(caught.value) == f"the model gave a probability that is not a number {where}: {mend}"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"diversity": 0.9}, "search.diversity: one group differs from no other, so it means nothing. Raise groups."),
+        (
+            {"sample": True, "draws": 4},
+            "search.draws: the first draw is given, so others mean nothing. Let mbr choose among them, or leave it out.",
+        ),
+    ],
+)
+def test_what_would_change_nothing_is_refused(model, given, message):
+    with pytest.raises(AntiphonError) as caught:
+        model.search(given)
+    assert str(caught.value) == message
 
 
 def test_an_empty_text_can_be_shown(model):

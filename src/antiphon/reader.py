@@ -3,6 +3,7 @@
 N pairs · P real target places, C of them at a time · E output · V words
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,7 @@ from antiphon.errors import AntiphonError, name_lines
 from antiphon.models.model import Writer
 from antiphon.models.writing import LanguageModel
 from antiphon.search.ensemble import mean_probability
+from antiphon.search.rules import broken
 
 _AT_ONCE = 512  # places, because the logits of a whole batch can be larger than the rest of the model
 _NEVER = -1  # the end of an answer that has none
@@ -113,6 +115,8 @@ class Reader:
             each_P, _ = self._foretold(batch, _all(batch))
             for number, row in zip(indices.tolist(), each_P.split(batch.target_mask_BT.sum(1).tolist()), strict=True):
                 totals[number] = row.sum().item()
+                if math.isnan(totals[number]):
+                    raise broken(f"in {NOUNS[self.run.rows]} {number + 1}")
         return totals
 
     def begun(self, batch: Batch) -> Batch:

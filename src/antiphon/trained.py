@@ -23,6 +23,7 @@ from antiphon.labelling.pointing import Pointing
 from antiphon.labelling.scoring import Marks, mark, mark_answers, mark_holes, refuse_search
 from antiphon.pipeline import Answer, Pipeline
 from antiphon.reader import Jury
+from antiphon.search.rules import broken
 from antiphon.show.attention import Attention, read_attention
 from antiphon.show.chains import Gradients
 from antiphon.show.recurrence import read_chains
@@ -153,8 +154,7 @@ class Model:
         if not self.pipeline.completes:
             raise AntiphonError("evaluate_texts: this model answers sources. Give it pairs: model.evaluate(pairs).")
         store = PairStore.of([([], self.pipeline.target.encode(text)) for text in texts])
-        parts = list(self.pipeline.losses(store))
-        loss, symbols = sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts)
+        loss, symbols = self._loss(store)
         return text_scores(loss, symbols, self.pipeline.run.data.target_tokenizer.kind, texts)
 
     def score(self, pairs: Iterable[tuple[str, str] | str]) -> list[float]:
@@ -170,11 +170,18 @@ class Model:
         """Perplexity and bits per character of the targets, the true words before each being given."""
         pairs, unit = list(pairs), self.pipeline.run.data.target_tokenizer.kind
         _refuse_nothing(pairs, "likelihood")
-        parts = list(self.pipeline.losses(self._encode(pairs)))
-        loss, symbols = sum(loss for loss, _, _ in parts), sum(count for _, count, _ in parts)
+        loss, symbols = self._loss(self._encode(pairs))
         texts = [normalise(target) for _, target in pairs]
         bits = [score for score in text_scores(loss, symbols, unit, texts) if score.name == "bits per character"]
         return [metrics.perplexity(loss, symbols, unit), *bits]
+
+    def _loss(self, store: PairStore) -> tuple[float, int]:
+        """-log P of all targets, and their symbols."""
+        parts = list(self.pipeline.losses(store))
+        loss = sum(loss for loss, _, _ in parts)
+        if math.isnan(loss):
+            raise broken("for the texts that it is scored on")
+        return loss, sum(count for _, count, _ in parts)
 
     def _calibration_errors(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
         """How far its probabilities are from how often it is right: as they are, and at its fitted temperature."""
@@ -220,6 +227,12 @@ def _refuse_idle(given: Container[str], search: Search, jury: Jury) -> None:
             why = "answers are drawn" if search.sample else "nothing is drawn"
             mend = "--no-sample (sample = false)" if search.sample else "--sample (sample = true)"
             raise AntiphonError(f"search.{key}: {why}, so it means nothing. Add {mend}, or leave it out.")
+    if "diversity" in given and search.groups == 1:
+        raise AntiphonError("search.diversity: one group differs from no other, so it means nothing. Raise groups.")
+    if "draws" in given and search.mbr == "none" and not jury.sits:
+        raise AntiphonError(
+            "search.draws: the first draw is given, so others mean nothing. Let mbr choose among them, or leave it out."
+        )
     for key, judge in (("reverse_weight", jury.reverse), ("model_of_answers_weight", jury.model_of_answers)):
         if key in given and judge is None:
             raise AntiphonError(

@@ -139,7 +139,7 @@ def test_lines_without_a_label_are_counted(folder, antiphon, tmp_path):
     ended = antiphon("evaluate", folder, test)
     assert ended.code == 0
     assert f"{test}: 2 lines left out: no label\n" in ended.err
-    assert f"{test}: 1 lines left out: blank text\n" in ended.err
+    assert f"{test}: 1 line left out: blank text\n" in ended.err
     assert "2 examples" in ended.out
 
 

@@ -61,11 +61,11 @@ def test_two_systems_in_one_table(antiphon, pairs, answers, tmp_path):
     ]
     assert habits.splitlines() == [
         "Repetition and copying, per cent",
-        "                        per cent of       run  answers.txt  references",
-        "words in a row (3) that came before      0.00         0.00        0.00",
-        "     words that stand in the source      0.00         0.00        0.00",
-        "      answers that are their source      0.00         0.00        0.00",
-        "                      empty answers      0.00        25.00        0.00",
+        "                        per cent of   run  answers.txt  references",
+        "words in a row (3) that came before  0.00         0.00        0.00",
+        "     words that stand in the source  0.00         0.00        0.00",
+        "      answers that are their source  0.00         0.00        0.00",
+        "                      empty answers  0.00        25.00        0.00",
     ]
 
 
@@ -152,7 +152,7 @@ def test_answers_to_lines_that_are_left_out_are_left_out_too(antiphon, tmp_path)
     answers.write_bytes(gzip.compress(b"x\nnothing\nnothing\ny\r\n"))
     ended = antiphon("compare", answers, test, "--metric", "exact_match")
     assert "\n  all      2      100.00\n" in ended.out
-    assert ended.err == f"{test}: 1 lines left out: both sides blank\n{test}: 1 lines left out: invalid JSON\n"
+    assert ended.err == f"{test}: 1 line left out: both sides blank\n{test}: 1 line left out: invalid JSON\n"
 
 
 def test_sources_and_targets_in_two_files(antiphon, tmp_path):
@@ -214,7 +214,7 @@ USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.ts
         (
             ["{folder}/empty", "{test}"],
             "{folder}/empty has 0 lines, but {test} has 4. "
-            "Line N of one must answer line N of the other: find the line that is missing.",
+            "It is empty: make it anew.",
         ),
         (
             ["{folder}/latin", "{test}"],
@@ -239,6 +239,16 @@ USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.ts
             ["{answers}", "{test}", "--bins", "3,2"],
             "bins: '3,2' is not allowed: whole numbers above 0 that rise, such as 10,15,20",
         ),
+        (["{answers}", "{test}", "--seed", "-1"], "compare.seed: -1 is not allowed: at least 0."),
+        (
+            ["{answers}", "{test}", "--out", "{folder}/none/x.html"],
+            "--out {folder}/none/x.html: there is no folder {folder}/none. Make it, or name another.",
+        ),
+        (
+            ["{answers}", "{answers}", "{test}", "--train", "{answers}"],
+            "--train: {answers} has one column: 3 of 3 lines have no TAB, the first is {answers}:1. "
+            "A line is source TAB target; join two line-aligned files: paste a.en a.de.",
+        ),
         (["{answers}", "{test}", "--samples", "9"], "compare.samples: 9 is not allowed: at least 100, or p says nothing."),
         (["{answers}", "{test}", "--level", "5"], "compare.level: 5.0 is not allowed: between 0 and 1, such as 0.05."),
         (
@@ -261,7 +271,8 @@ USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.ts
     ],
     ids=[
         "nothing", "one path", "no system", "no model", "short", "empty", "not utf-8", "no test", "test is a folder",
-        "one column", "out", "unreadable bins", "falling bins", "samples", "level", "worse than none", "no language",
+        "one column", "out", "unreadable bins", "falling bins", "seed", "no folder", "columns of train",
+        "samples", "level", "worse than none", "no language",
         "short references", "empty bin",
     ],
 )  # fmt: skip

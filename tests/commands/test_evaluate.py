@@ -71,7 +71,7 @@ def test_what_cannot_be_scored_is_counted(trained, antiphon, tmp_path):
     path.write_bytes(b"\xef\xbb\xbfone\teins\r\ntwo\t\r\n\r\nthree\tdrei\r\n")
     ended = antiphon("evaluate", trained, path)
     assert ended.out.startswith("2 pairs")
-    assert ended.err == f"{path}: 1 lines left out: blank target\n{path}: 1 lines left out: both sides blank\n"
+    assert ended.err == f"{path}: 1 line left out: blank target\n{path}: 1 line left out: both sides blank\n"
 
 
 def test_two_aligned_files(trained, antiphon, tmp_path):
@@ -148,7 +148,7 @@ def test_several_references_a_line_and_a_file(antiphon, pairs, answers, tmp_path
         (
             ["{0}/empty", "{0}/test.tsv"],
             "{0}/empty has 0 lines, but {0}/test.tsv has 2. "
-            "Line N of one must answer line N of the other: find the line that is missing.",
+            "It is empty: make it anew.",
         ),
         (
             ["{0}/answers.txt", "{0}/test.tsv", "--references", "{0}/short"],

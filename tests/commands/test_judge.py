@@ -200,11 +200,15 @@ def test_it_begins_goes_on_and_reports(antiphon, files):
             "`antiphon train` makes the one, `antiphon predict` the other.",
         ),
         (
+            ["t.tsv", "a", "b", "--port", "99999"],
+            "--port 99999: there is no such port. Name one up to 65,535, such as 8091.",
+        ),
+        (
             ["t.tsv", "a", "b", "--port", "{port}"],
             "judge.port: {port} cannot be listened on (Address already in use). Name another: --port 8091",
         ),
     ],
-    ids=["one path", "no study", "report", "sample", "short", "missing", "port"],
+    ids=["one path", "no study", "report", "sample", "short", "missing", "no port", "port"],
 )  # fmt: skip
 def test_what_cannot_be_judged(antiphon, files, words, message):
     with socket.create_server(("127.0.0.1", 0)) as taken:

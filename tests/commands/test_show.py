@@ -35,9 +35,10 @@ def test_another_ending_is_refused_before_any_work(antiphon, tmp_path):
 
 def test_nowhere_to_write(trained, antiphon, tmp_path):
     ended = antiphon("show", trained, "six", "--out", tmp_path / "none" / "x.svg")
-    assert ended.code == 1
-    assert ended.err.startswith(
-        f"antiphon: {tmp_path / 'none' / 'x.svg'}: cannot be written: No such file or directory."
+    assert (ended.code, ended.err) == (
+        2,
+        f"antiphon: --out {tmp_path / 'none' / 'x.svg'}: there is no folder {tmp_path / 'none'}. Make it, or name "
+        "another.\n",
     )
 
 

@@ -88,7 +88,7 @@ def test_faults_of_a_test_are_counted(folder, antiphon, tmp_path):
     test.write_text("\n".join(map(json.dumps, [right, right, right | {"question": " ", "id": 2}])))
     ended = antiphon("evaluate", folder, test)
     assert ended.code == 0
-    assert ended.err == f"{test}: 1 lines left out: duplicate id\n{test}: 1 lines left out: blank question\n"
+    assert ended.err == f"{test}: 1 line left out: duplicate id\n{test}: 1 line left out: blank question\n"
     assert "|rules:v1.1|questions:1|" in ended.out
 
 

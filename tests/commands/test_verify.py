@@ -9,7 +9,7 @@ from antiphon.commands import verify as module
 
 PROMISES = [
     "checksums", "batches change nothing, greedy", "batches change nothing, beam 5", "step = all at once",
-    "save-load-same", "constraints are honoured", "an ensemble of one is the model",
+    "attention rows sum to one", "save-load-same", "constraints are honoured", "an ensemble of one is the model",
     "minimum Bayes risk over one draw is that draw", "an empty line has an empty answer",
 ]  # fmt: skip
 

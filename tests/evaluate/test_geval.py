@@ -127,7 +127,7 @@ def test_a_server_that_never_answers_is_given_up(stub):
         held.set()
 
 
-@pytest.mark.parametrize("url", ["", "127.0.0.1:80", "file:///etc/passwd", "ftp://x/", "http://"])
+@pytest.mark.parametrize("url", ["", "127.0.0.1:80", "file:///etc/passwd", "ftp://x/", "http://", "http://[x"])
 def test_an_address_is_http(url):
     with pytest.raises(AntiphonError) as caught:
         Endpoint(url, "m")

@@ -145,7 +145,7 @@ def test_batches_change_nothing_in_any_mode_of_search(mode, model):
     ("kind", "keys", "message"),
     [
         ("words", {"contain": ["Zebra"]},
-         "search.contain or glossary: 'Zebra': this model cannot write Zebra: never seen in training. "
+         "line 1: search.contain, keep or glossary: 'Zebra': this model cannot write Zebra: never seen in training. "
          "Spell it otherwise, or leave it out."),
         ("words", {"prefix": "das Zebra"},
          "search.prefix: 'das Zebra': this model cannot write Zebra: never seen in training. "
@@ -153,7 +153,7 @@ def test_batches_change_nothing_in_any_mode_of_search(mode, model):
         ("words", {"answers": ["gut", "Zebra"]},
          "search.answers: 'Zebra': this model cannot write Zebra: never seen in training. "
          "Spell it otherwise, or leave it out."),
-        ("subwords", {"contain": [" "]}, "search.contain or glossary: a text is empty. Leave it out."),
+        ("subwords", {"contain": [" "]}, "line 1: search.contain, keep or glossary: a text is empty. Leave it out."),
         ("subwords", {"avoid": ["gut", ""]}, "search.avoid: a text is empty. Leave it out."),
         ("subwords", {"answers": [""]}, "search.answers: a text is empty. Leave it out."),
         ("words", {"contain": ["das gut"], "avoid": ["s g"]},

@@ -42,7 +42,7 @@ class Asked:
 
     def say_left_out(self) -> None:
         for fault, count in self.left_out.items():
-            say(f"{self.file}: {count:,} lines left out: {fault}")
+            say(f"{self.file}: {count:,} {'line' if count == 1 else 'lines'} left out: {fault}")
 
 
 def read_test(test: str, target: str | None, rows: Rows = "pairs", read: Reader | None = None) -> Asked:

@@ -104,9 +104,12 @@ def read_edges(bins: str) -> list[int]:
 
 def count_words(train: Sequence[str]) -> Counter[str]:
     """How often each word stands in the targets of training pairs."""
-    return Counter(
-        word for row in read_rows(train, [], "--train") if row.fault is None for word in row.pair.target.split()
-    )
+    try:
+        rows = [row.pair.target for row in read_rows(train, [], "--train") if row.fault is None]
+    except AntiphonError as error:  # which names the other file as a run file would
+        pairs = "of two line-aligned files, name the other in --train_target."
+        raise AntiphonError(str(error).replace(pairs, "join two line-aligned files: paste a.en a.de.")) from None
+    return Counter(word for target in rows for word in target.split())
 
 
 def as_object(found: Report, entries: Sequence[Entry], asked: Asked, metric: Metric) -> dict[str, Any]:

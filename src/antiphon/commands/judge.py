@@ -12,6 +12,8 @@ from antiphon.errors import AntiphonError
 from antiphon.evaluate.judgements import Mean, Verdict, judge_all
 from antiphon.evaluate.study import Study
 
+_PORTS = 65535
+
 
 @dataclass(frozen=True)
 class Holding:
@@ -27,6 +29,8 @@ class Holding:
 
 
 def run_judge(paths: Sequence[str], holding: Holding, report: bool, open_page: bool, as_json: bool) -> None:
+    if not 0 <= holding.port <= _PORTS:
+        raise AntiphonError(f"--port {holding.port}: there is no such port. Name one up to {_PORTS:,}, such as 8091.")
     if report and paths:
         raise AntiphonError("judge: a report needs no systems. Name the study only: antiphon judge --report --out FILE")
     if not paths:

@@ -43,6 +43,8 @@ def refuse_ending(out: Path | None) -> None:
     """Before any work: a picture whose name does not say what it is."""
     if out is not None and out.suffix not in (".html", ".svg"):
         raise AntiphonError(f"--out {out}: cannot tell what to write. End it in .html or .svg.")
+    if out is not None and not out.parent.is_dir():
+        raise AntiphonError(f"--out {out}: there is no folder {out.parent}. Make it, or name another.")
 
 
 def refuse_idle(flags: Sequence[str], because: str) -> None:

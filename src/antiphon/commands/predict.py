@@ -63,7 +63,7 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
         raise AntiphonError(f"--min-confidence {least:g}: a probability is needed. Give a number from 0 to 1.")
     model = folders.load()
     search = model.search(changes)
-    if wanted.sure and model.calibration is None:
+    if wanted.sure and model.calibration is None and not model.pipeline.completes:
         say(f"{folders.model}: not calibrated, so confidence is the model's own. Train it further: that calibrates it.")
     # A person who types a line wants its answer before the next.
     at_once = 1 if file is None and sys.stdin.isatty() else _AT_ONCE

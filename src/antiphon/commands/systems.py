@@ -130,7 +130,11 @@ def read_answers(path: str, asked: Asked) -> tuple[str, ...]:
     if len(lines) != asked.lines:
         raise AntiphonError(
             f"{path} has {len(lines):,} lines, but {asked.file} has {asked.lines:,}. "
-            "Line N of one must answer line N of the other: find the line that is missing."
+            + (
+                "It is empty: make it anew."
+                if not lines
+                else "Line N of one must answer line N of the other: find the line that is missing."
+            )
         )
     return tuple(STRAY.sub(" ", lines[number]) for number in asked.numbers)
 

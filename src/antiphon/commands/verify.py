@@ -1,6 +1,6 @@
 """`antiphon verify`: the promises, proved on the user's own model.
 
-T target places · V words · B sentences · S source places
+T target places · V words · B sentences · S source places · H heads
 """
 
 import json
@@ -24,6 +24,7 @@ from antiphon.data.vocab import END, SPECIAL, START, UNKNOWN
 from antiphon.errors import AntiphonError
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering, open_pipeline
+from antiphon.labelling.pointing import Pointing
 from antiphon.pipeline import Answer, Pipeline
 from antiphon.search.beam import Beam, beam_search
 from antiphon.search.ensemble import Ensemble, EnsembleState
@@ -94,6 +95,7 @@ def prove(folder: Path, pipeline: Answering, texts: Sequence[str]) -> Iterator[P
     if not isinstance(pipeline, Pipeline):
         yield _checksums(folder)
         yield _batches_change_nothing(pipeline, texts, 1)
+        yield from _rows_sum_to_one(pipeline, texts)
         yield _save_load_same(pipeline, texts)
         yield _empty_stays_empty(pipeline)
         return
@@ -105,6 +107,7 @@ def prove(folder: Path, pipeline: Answering, texts: Sequence[str]) -> Iterator[P
     for beam in (1, 5):
         yield _batches_change_nothing(pipeline, texts, beam)
     yield _step_is_all_at_once(pipeline, texts)
+    yield from _rows_sum_to_one(pipeline, texts)
     yield _save_load_same(pipeline, texts)
     if not pipeline.completes:
         yield _constraints_are_honoured(pipeline, texts)
@@ -158,6 +161,24 @@ def _step_is_all_at_once(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
         whole = log_probs_TV.gather(1, words_T.unsqueeze(1)).squeeze(1).tolist()[-len(answer.log_probabilities) :]
         worst = max(worst, *(abs(a - b) for a, b in zip(whole, answer.log_probabilities, strict=True)))
     return Proof("step = all at once", worst < _CLOSE, f"log-probabilities differ by at most {worst:.1e}")
+
+
+def _rows_sum_to_one(pipeline: Answering, texts: Sequence[str]) -> Iterator[Proof]:
+    """Of every layer and head; a local-p window fades its weights, so there a row sums to no more than one."""
+    if isinstance(pipeline, Pointing):
+        return  # it shows where an answer begins and ends instead
+    some = [text for text in texts if text.strip()][:_FEW]
+    attention = getattr(pipeline.run.model.halves.get("decoder"), "attention", None)
+    fades, least, most, rows = getattr(attention, "window", None) == "local_p", 1.0, 1.0, 0
+    for text, found in zip(some, pipeline.answer(some), strict=True):
+        looks = pipeline.look(text, found[0]).looks
+        for kind in (looks.encoder, looks.decoder, looks.cross):
+            for weights_BHTS in kind:
+                sums = weights_BHTS.double().sum(-1)
+                least, most, rows = min(least, sums.min().item()), max(most, sums.max().item()), rows + sums.numel()
+    if rows:  # a model without attention has none
+        holds = most < 1 + _CLOSE and (fades or least > 1 - _CLOSE)
+        yield Proof("attention rows sum to one", holds, f"{rows:,} rows sum to {least:.4f} to {most:.4f}")
 
 
 def _save_load_same(pipeline: Answering, texts: Sequence[str]) -> Proof:

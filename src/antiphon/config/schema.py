@@ -55,7 +55,7 @@ class Subwords(Table):
     size: Annotated[int, Field(ge=300)] = 8_000
     """Pieces to learn at the most; a small corpus gives fewer, and the report says how many."""
     model: Literal["bpe", "unigram"] = "bpe"
-    """Merge the most frequent neighbours (Sennrich et al., 2016), or prune the likeliest (Kudo, 2018)."""
+    """Merge the most frequent neighbours (Sennrich et al., 2016), or prune what the text needs least (Kudo, 2018)."""
     dropout: Share = 0.0
     """In training, undo each merge with this probability, anew in every epoch (after Provilkov et al., 2020)."""
 

@@ -17,7 +17,7 @@ class Certainty:
     level: float = 0.05
 
     def __post_init__(self) -> None:
-        check_draws(self.samples, self.level)
+        check_draws(self.samples, self.seed, self.level)
 
 
 SURE = Certainty()

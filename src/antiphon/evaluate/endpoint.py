@@ -37,8 +37,7 @@ class Endpoint:
     pause: float = 1.0  # seconds before the second try; each next one waits twice as long
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if not _is_address(self.url):
             raise AntiphonError(f"judge-url: {self.url!r} is no address. Name one such as http://127.0.0.1:8000/v1")
         if self.key is not None and not (self.key.isascii() and self.key.isprintable() and self.key):
             raise AntiphonError("judge-key: the variable holds no key, or one with odd characters. Set it anew.")
@@ -93,3 +92,11 @@ class Endpoint:
                 reason = "no JSON"
                 break
         raise AntiphonError(f"{address}: no answer to be used ({reason}). Is the model there, and the key right?")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # such as a bracket that is not closed
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)

@@ -146,11 +146,17 @@ def alpha(units: Sequence[Sequence[float]]) -> float | None:
     paired = [unit for unit in units if len(unit) > 1]
     values = [value for unit in paired for value in unit]
     count = len(values)
-    expected = sum((one - other) ** 2 for one, other in combinations(values, 2)) / (count * (count - 1)) if count else 0
+    expected = _apart(values) / (count * (count - 1)) if count else 0
     if not expected:
         return None
-    within = sum(sum((one - other) ** 2 for one, other in combinations(unit, 2)) / (len(unit) - 1) for unit in paired)
+    within = sum(_apart(unit) / (len(unit) - 1) for unit in paired)
     return 1 - within / count / expected
+
+
+def _apart(values: Sequence[float]) -> float:
+    """sum (x - y)^2 over all pairs of values, which is n sum (x - mean)^2."""
+    mean = sum(values) / len(values)
+    return len(values) * sum((value - mean) ** 2 for value in values)
 
 
 def kappa(units: Sequence[Sequence[Hashable]]) -> float | None:

@@ -31,7 +31,9 @@ class Difference:
         return self.better < 0 and max(self.bootstrap, self.randomisation) < level
 
 
-def check_draws(samples: int, level: float) -> None:
+def check_draws(samples: int, seed: int, level: float) -> None:
+    if seed < 0:
+        raise AntiphonError(f"compare.seed: {seed} is not allowed: at least 0.")
     if samples < 100:
         raise AntiphonError(f"compare.samples: {samples} is not allowed: at least 100, or p says nothing.")
     if not 0 < level < 1:

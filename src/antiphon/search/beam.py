@@ -230,7 +230,7 @@ def _rank(trail: Trail, found: list[list[Last]], options: Beam, record: Record |
             raise DeadEnd(sentence)
         answers.sort(key=lambda answer: (answer.ended, answer.score), reverse=True)
     if record is not None:
-        record.close(found[0], found[0][0])
+        record.close(found[0])
     if options.groups == 1:
         return trail.spell([answers[: options.n_best] for answers in found])
     in_turns = [group_by_group(answers, options.width) for answers in found]

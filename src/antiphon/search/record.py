@@ -56,5 +56,5 @@ class Record:
                     step.append(Weighed(parent, word, log, total + log, None))
         self.steps.append(step)
 
-    def close(self, answers: Sequence[Last], best: Last) -> None:
-        self.answers, self.best = list(answers), best
+    def close(self, answers: Sequence[Last]) -> None:
+        self.answers, self.best = list(answers), answers[0]

@@ -33,10 +33,14 @@ def forbid(log_probabilities_NV: Tensor, forbidden: Sequence[int]) -> Tensor:
 def refuse_nan(values: Tensor, step: int) -> None:
     """Stop at the first sign of broken weights instead of answering with noise."""
     if values.isnan().any():
-        raise AntiphonError(
-            f"the model gave a probability that is not a number at word {step} of an answer: its weights are damaged "
-            "or its training diverged. Take an earlier checkpoint, or train again with a lower train.learning_rate."
-        )
+        raise broken(f"at word {step} of an answer")
+
+
+def broken(where: str) -> AntiphonError:
+    return AntiphonError(
+        f"the model gave a probability that is not a number {where}: its weights are damaged "
+        "or its training diverged. Take an earlier checkpoint, or train again with a lower train.learning_rate."
+    )
 
 
 class DeadEnd(AntiphonError):

@@ -66,7 +66,7 @@ class Wishes:
         if not phrases:
             return Wish(min(usual + len(self.prefix), most))
         if phrases not in self.demands:
-            spellings = [spell(self.target, phrase, "search.contain or glossary") for phrase in phrases]
+            spellings = [spell(self.target, phrase, f"{place}: search.contain, keep or glossary") for phrase in phrases]
             self.demands[phrases] = Demand(spellings, self.avoid, START, self.end, FORBIDDEN)
         demand = self.demands[phrases]
         after = demand.first()

@@ -159,9 +159,10 @@ def _told(node: Node, tree: BeamTree) -> list[str]:
         f"all so far: log {node.total:.4f}".replace("-", "−"),
     ]
     if node.score is not None:
-        told.append(
-            f"score: {node.total:.4f} / {node.step}^{tree.length_exponent:g} = {node.score:.4f}".replace("-", "−")
-        )
+        # With GNMT's penalty or coverage a score is more than this quotient.
+        plain = math.isclose(node.total / node.step**tree.length_exponent, node.score, rel_tol=1e-4, abs_tol=1e-6)
+        sum_of = f"{node.total:.4f} / {node.step}^{tree.length_exponent:g} = " if plain else "with all penalties "
+        told.append(f"score: {sum_of}{node.score:.4f}".replace("-", "−"))
     fate = FATES[node.fate]
     return [
         *told,

@@ -42,9 +42,9 @@ def verdict(report: Report, one: Against) -> str:
 
 def _sentence(report: Report, one: Against) -> str:
     found, first = one.difference, report.comparison.systems[0].name
-    span = f"95 %: {found.low:+.2f} to {found.high:+.2f}"
+    span = f"95 %: {found.low:+z.2f} to {found.high:+z.2f}"
     return (
-        f"{legible(first)} less {legible(one.other)}: {found.points:+.2f} ({span}), "
+        f"{legible(first)} less {legible(one.other)}: {found.points:+z.2f} ({span}), "
         f"p {found.bootstrap:.3f} by bootstrap, {found.randomisation:.3f} by randomisation: {verdict(report, one)}"
     )
 
@@ -56,11 +56,11 @@ def _rarity(report: Report) -> str:
 def _rows(report: Report, rows: Sequence[Row], label: str, counted: str) -> list[list[str]]:
     names = [system.name for system in report.comparison.systems]
     more = ["references"] * (len(rows[0].values) - len(names)) if rows else []
+    counts = [[f"{row.count:,}" if row.count is not None else ""] if counted else [] for row in rows]
     body = [
-        [row.label, "" if row.count is None else f"{row.count:,}", *(f"{value:.2f}" for value in row.values)]
-        for row in rows
+        [row.label, *count, *(f"{value:.2f}" for value in row.values)] for row, count in zip(rows, counts, strict=True)
     ]
-    return [[label, counted, *names, *more], *body]
+    return [[label, *([counted] if counted else []), *names, *more], *body]
 
 
 def _article(title: str, before: str, table: str) -> str:
@@ -73,14 +73,14 @@ def _article(title: str, before: str, table: str) -> str:
 def _scores(report: Report) -> str:
     score, certainty = report.comparison.score, report.certainty
     rows = [
-        ["system", score.name, "95 of 100", "less the first", "95 of 100", "p bootstrap", "p randomisation", "first is"]
+        ["system", score.name, "95 of 100", "first less it", "95 of 100", "p bootstrap", "p randomisation", "first is"]
     ]
     for number, (system, (low, high)) in enumerate(zip(report.comparison.systems, report.intervals, strict=True)):
         row = [system.name, f"{system.overall.value:.2f}", f"{low:.2f} to {high:.2f}"]
         if number:
             one = report.against[number - 1]
             found = one.difference
-            row += [f"{-found.points:+.2f}", f"{-found.high:+.2f} to {-found.low:+.2f}"]
+            row += [f"{found.points:+z.2f}", f"{found.low:+z.2f} to {found.high:+z.2f}"]
             row += [f"{found.bootstrap:.3f}", f"{found.randomisation:.3f}", verdict(report, one)]
         rows.append(row + [""] * (8 - len(row)))
     told = (

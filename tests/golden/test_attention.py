@@ -45,6 +45,16 @@ def test_additive_score_by_hand():
     torch.testing.assert_close(scores_BHTS, torch.tensor([[[[2 * math.tanh(0.7), 2 * math.tanh(-1.4)]]]]))
 
 
+def test_additive_scores_of_two_queries_and_three_places_by_hand():
+    """v = (2, 1), W and U swap nothing: 2 tanh(q1 + m1) + tanh(q2 + m2) at each of 2 x 3."""
+    scorer = with_weights(Additive(2, 2, 2), query=KEEP, memory=KEEP, out=[[2.0, 1.0]])
+    nn.init.zeros_(scorer.query.bias)
+    queries, places = [(0.1, 0.2), (0.3, -0.4)], [(0.5, 0.0), (-0.1, 0.6), (0.0, 0.0)]
+    scores_BHTS = scorer(torch.tensor([queries]), scorer.keys(torch.tensor([places])), None)
+    want_TS = [[2 * math.tanh(q1 + m1) + math.tanh(q2 + m2) for m1, m2 in places] for q1, q2 in queries]
+    torch.testing.assert_close(scores_BHTS, torch.tensor([[want_TS]]))
+
+
 def test_location_aware_score_by_hand():
     """As above, and the filter (10, 1, 100) lies over the weights (0.5, 0.5, 0), L = 0.01.
 

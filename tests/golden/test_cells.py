@@ -37,6 +37,21 @@ def test_elman_by_hand():
     assert one_step(ones(Elman(1, 1)), 0.5, 0.2) == pytest.approx([math.tanh(0.7)])
 
 
+def test_elman_is_torchs_rnn_cell():
+    cell, torchs = Elman(3, 5), nn.RNNCell(3, 5)
+    torchs.weight_ih, torchs.weight_hh, torchs.bias_ih, torchs.bias_hh = cell.kernel.all_weights[0]
+    x, h = torch.randn(2, 3), torch.randn(2, 5)
+    (got,) = cell.step(cell.project(x), (h,))
+    torch.testing.assert_close(got, torchs(x, h))
+
+
+def test_lstm_by_hand():
+    """x = 0.5, h = 0.2, c = 0.3: gates sigma(0.7), candidate tanh(0.7)."""
+    gate = sigma(0.7)
+    c = gate * 0.3 + gate * math.tanh(0.7)
+    assert one_step(ones(LSTM(1, 1)), 0.5, 0.2, 0.3) == pytest.approx([gate * math.tanh(c), c])
+
+
 @pytest.mark.parametrize("kind", ["diagonal", "full"])
 def test_peephole_by_hand(kind):
     """x = 0.5, h = 0.2, c = 0.3: gates sigma(1.0), candidate tanh(0.7)."""

@@ -8,7 +8,7 @@ from antiphon.attend.memory import Memory
 from antiphon.attend.scores import Bilinear
 from antiphon.attend.weights import softmax
 from antiphon.attend.windows import everywhere
-from antiphon.layers.cells import GRU, Elman
+from antiphon.layers.cells import GRU, LSTM, Elman
 from antiphon.layers.dropout import Dropout
 from antiphon.predict.bridge import Copy, Transform, Zero
 from antiphon.predict.recurrent import Feeding, Recurrent
@@ -72,11 +72,63 @@ def test_residuals_add_what_a_layer_reads_to_what_it_leaves():
 
 
 def test_copied_states_go_layer_by_layer():
-    """Widths 4 and 6 below widths 4, 6 and 6: the third layer begins with the topmost, and an LSTM's c with an h."""
+    """Widths 4 and 6 below widths 4, 6 and 6: the third layer begins with the topmost."""
     bottom, top = torch.randn(2, 4), torch.randn(2, 6)
     memory = Memory(torch.randn(2, 5, 6), torch.ones(2, 5, dtype=torch.bool), top, ((bottom,), (top,)))
     cells = [GRU(3, 4), GRU(4, 6), GRU(6, 6)]
     assert [state[0].tolist() for state in Copy(cells)(memory)] == [bottom.tolist(), top.tolist(), top.tolist()]
+
+
+def test_a_copied_state_fills_every_part():
+    """An LSTM's c begins with a GRU's h; after an encoder without a state both begin with the summary."""
+    top = torch.randn(2, 6)
+    for last in (((top,),), ()):
+        memory = Memory(torch.randn(2, 5, 6), torch.ones(2, 5, dtype=torch.bool), top, last)
+        ((h, c),) = Copy([LSTM(3, 6)])(memory)
+        assert torch.equal(h, top)
+        assert torch.equal(c, top)
+
+
+def test_a_transformed_summary_by_hand():
+    """tanh(W c): an LSTM of width 1 takes the first row for h and the second for c, a GRU of width 2 the other two."""
+    cells = [LSTM(3, 1), GRU(1, 2)]
+    bridge = Transform(2, cells)
+    bridge.out.weight.data = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
+    bridge.out.bias.data = torch.zeros(4)
+    summary = torch.tensor([[0.5, 0.2]])
+    (h, c), (upper,) = bridge(Memory(summary.unsqueeze(1), torch.ones(1, 1, dtype=torch.bool), summary))
+    want = torch.tensor([0.5, 0.2, 0.7, 0.3]).tanh()
+    torch.testing.assert_close(torch.cat([h, c, upper], dim=1)[0], want)
+
+
+def test_what_was_read_is_part_of_the_next_input():
+    """h = R(h', W word + F a'), a = attend(h), out = tanh(V [h; a]), and before the first word nothing was read."""
+    torch.manual_seed(1)
+    attention, cells = Attention(Bilinear(6, 4), everywhere, softmax, memory_width=4, values=0), [GRU(3, 6)]
+    decoder = a_decoder(cells, Feeding(next_input=True, layers_above=False, readout=True), attention=attention)
+    words_BTD, state = torch.randn(2, 3, 3), decoder.start(a_memory())
+    out_BTE, _ = decoder(words_BTD, state, torch.ones(2, 3, dtype=torch.bool))
+    read_BM, cell, keyed = torch.zeros(2, 4), state.cells[0], state.keyed
+    for place, word_BD in enumerate(words_BTD.unbind(1)):
+        cell = cells[0].step(cells[0].project(word_BD) + read_BM @ decoder.feed.weight.t(), cell)
+        read_B1M, _ = attention(cell[0].unsqueeze(1), keyed, torch.tensor([place]), None)
+        read_BM = read_B1M.squeeze(1)
+        want_BE = torch.tanh(decoder.readout(torch.cat([cell[0], read_BM], dim=1)))
+        torch.testing.assert_close(out_BTE[:, place], want_BE)
+
+
+def test_the_summary_is_part_of_every_input():
+    """s = R(s', [word; c])."""
+    torch.manual_seed(1)
+    cells, memory = [GRU(3 + 4, 6)], a_memory()
+    decoder = Recurrent(
+        cells, Zero(cells), None, "current", Feeding(False, False, False), every_step=True, residual=False,
+        dropout=Dropout(0.0),
+    )  # fmt: skip
+    words_BTD = torch.randn(2, 3, 3)
+    out_BTE, _ = decoder(words_BTD, decoder.start(memory), torch.ones(2, 3, dtype=torch.bool))
+    h_BTE, _ = cells[0](torch.cat([words_BTD, memory.summary_BM.unsqueeze(1).expand(-1, 3, -1)], dim=2), None)
+    torch.testing.assert_close(out_BTE, torch.tanh(decoder.readout(h_BTE)))
 
 
 def test_a_zero_bridge_has_a_width_a_layer():

@@ -80,6 +80,23 @@ def test_weights_by_hand(causal):
     torch.testing.assert_close(read_BHTC[0, 0, :, 0], torch.tensor([1 + first, 1 + second]))
 
 
+def test_a_masked_4_by_4_example_by_hand():
+    """Keys 0, ln 2, ln 3 and one of padding, queries 1, width 1: weights in the proportion 1 : 2 : 3, then 0.
+
+    No query reads a place behind its own; of the values 6, 3, 4 the four read 6, 12/3, 24/6 and 24/6.
+    """
+    keys_BHSC = torch.tensor([1.0, 2.0, 3.0, 99.0]).log().view(1, 1, 4, 1)
+    values_BHSC, queries_BHTC = torch.tensor([6.0, 3.0, 4.0, 1e6]).view(1, 1, 4, 1), torch.ones(1, 1, 4, 1)
+    mask_TS = torch.ones(4, 4, dtype=torch.bool).tril() & torch.tensor([True, True, True, False])
+    look: list[torch.Tensor] = []
+    read_BHTC = ScaledDot(0.0)(queries_BHTC, keys_BHSC, values_BHSC, mask_TS, None, False, look)
+    want_TS = [[1, 0, 0, 0], [1 / 3, 2 / 3, 0, 0], [1 / 6, 2 / 6, 3 / 6, 0], [1 / 6, 2 / 6, 3 / 6, 0]]
+    torch.testing.assert_close(look[0][0, 0], torch.tensor(want_TS))
+    torch.testing.assert_close(read_BHTC.flatten(), torch.tensor([6.0, 4.0, 4.0, 4.0]))
+    fused_BHTC = ScaledDot(0.0)(queries_BHTC, keys_BHSC, values_BHSC, mask_TS, None, False, None)
+    torch.testing.assert_close(fused_BHTC, read_BHTC)
+
+
 def test_cross_attention_is_torchs_multihead_attention():
     width, memory_width, heads = 8, 6, 2
     ours = CrossAttention(width, memory_width, heads, heads, 0.0)

@@ -34,7 +34,7 @@ def complaint(content, name="run.toml"):
             'run.toml:4: this is not TOML: invalid value (text needs quotes: key = "text")',
         ),
         ("seed = 1\nseed = 2\n", "run.toml:2: this is not TOML: cannot overwrite a value"),
-        ("[train]\n[data]\n[train]\n", "run.toml:3: this is not TOML: cannot declare ('train',) twice"),
+        ("[train]\n[data]\n[train]\n", "run.toml:3: this is not TOML: cannot declare [train] twice"),
         ('[data]\ntrain = """', "run.toml:2: this is not TOML: unterminated string"),
         ("[data]\ntrain = [", 'run.toml:2: this is not TOML: invalid value (text needs quotes: key = "text")'),
         ("seed = " + "9" * 5000, "run.toml:1: this is not TOML: exceeds the limit"),

@@ -61,6 +61,8 @@ def _parse(text: str, path: Path, hint: str) -> dict[str, Any]:
         found = re.match(r"line (\d+)", at)
         line = int(found[1]) if found else text.count("\n") + (not text.endswith("\n"))
         reason = f"{reason[:1].lower()}{reason[1:]}"
+        # A table is named there as Python writes a tuple.
+        reason = re.sub(r"\('(.*?)',?\)", lambda names: "[" + names[1].replace("', '", ".") + "]", reason)
         if reason == "invalid value":
             reason += ' (text needs quotes: key = "text")'
         raise AntiphonError(f"{path}:{line}: this is not TOML: {reason}{hint}") from None

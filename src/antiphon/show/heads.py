@@ -30,7 +30,7 @@ TITLES: Mapping[Kind, str] = {
 }  # fmt: skip
 MEANING: Mapping[Kind, str] = {
     "ends": "How likely the answer begins, and how likely it ends, at each {unit} of the paragraph.",
-    "cross": "Where the decoder looked in the source while it wrote each {unit} of the answer.",
+    "cross": "Where the model looked in the source for each {unit} of the answer.",
     "encoder": "Where the encoder looked in the source for the sake of each {unit} of it.",
     "decoder": "Where the decoder looked in what it had read of its own answer, while it wrote the {unit} of the row.",
 }

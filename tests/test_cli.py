@@ -93,7 +93,7 @@ def test_the_version(cli):
          "See: antiphon predict --help"),
         (["demo", "--task", "date"], 'Invalid value "date" for --task. Choose from: "dates", "pronounce". '
          'Did you mean "dates"?\nSee: antiphon demo --help'),
-        (["predict", "m", "f", "more"], "Unused Tokens: ['more'].\nSee: antiphon predict --help"),
+        (["predict", "m", "f", "more"], "'more': antiphon predict takes no more than it was given. Put texts in quotes.\nSee: antiphon predict --help"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_command_is_two_lines(cli, arguments, message):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from antiphon.errors import AntiphonError
 
@@ -42,9 +42,13 @@ def main() -> None:
         app(sys.argv[1:], exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except CycloptsError as error:
-        print(
-            f"antiphon: {error}\nSee: {' '.join(['antiphon', *(error.command_chain or []), '--help'])}", file=sys.stderr
-        )
+        verb = " ".join(["antiphon", *(error.command_chain or [])])
+        told = str(error)
+        if isinstance(error, UnusedCliTokensError):
+            told = (
+                f"{' '.join(error.unused_tokens or [])!r}: {verb} takes no more than it was given. Put texts in quotes."
+            )
+        print(f"antiphon: {told}\nSee: {verb} --help", file=sys.stderr)
         sys.exit(2)
     except AntiphonError as error:
         print(f"antiphon: {error}", file=sys.stderr)

@@ -10,7 +10,7 @@ from typing import Any
 
 from antiphon.api import load
 from antiphon.commands.asking import Asked, progress, read_test
-from antiphon.commands.lines import read_inputs
+from antiphon.commands.lines import read_inputs, refuse_idle
 from antiphon.commands.marks import reader_of
 from antiphon.config.schema import Search
 from antiphon.data.corpus import STRAY
@@ -60,6 +60,8 @@ def enter_all(verb: str, paths: Sequence[str], test: str, target: str | None, be
     A test of labels or tags is read as the first model that gives such answers reads it.
     """
     models = [_take_part(verb, path) for path in paths]
+    if beam is not None and not any(models):
+        refuse_idle(["--beam"], "it is for models, and these are files of answers")
     asking = [model.pipeline for model in models if model is not None and isinstance(model.pipeline, Labelling)]
     kinds = {pipeline.run.model.kind for pipeline in asking}
     if len(kinds) > 1:

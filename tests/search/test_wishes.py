@@ -122,13 +122,26 @@ MODES = {
     "demands": {"beam": 4, "n_best": 2, "contain": ["Katze"], "avoid": ["o"], "glossary": [["Wein", "gut"]]},
     "answers": {"beam": 2, "answers": ["gut", "rote Katze", "das gut"]},
     "min-p": {"sample": True, "n_best": 3, "min_p": 0.2, "avoid": ["e"]},
+    "temperature": {"sample": True, "n_best": 3, "temperature": 0.7, "top_k": 6, "top_p": 0.9},
+    "least risk": {"beam": 4, "n_best": 2, "mbr": "chrf"},
+    "least risk of draws": {"sample": True, "draws": 4, "mbr": "bleu"},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("model", [SMALL, TRANSFORMER], ids=["recurrent", "transformer"])
 @pytest.mark.parametrize("mode", MODES)
 def test_batches_change_nothing_in_any_mode_of_search(mode, model):
-    pipeline, search = a_pipeline("subwords", model=model), Search(max_length=15, **MODES[mode])
+    hold_to_batches(a_pipeline("subwords", model=model), Search(max_length=15, **MODES[mode]))
+
+
+@pytest.mark.parametrize("model", [SMALL, TRANSFORMER], ids=["recurrent", "transformer"])
+def test_batches_change_nothing_where_another_model_has_a_say(model):
+    pipeline = a_pipeline("subwords", model=model)
+    pipeline.jury = Jury(reverse=a_pipeline("subwords", model=model))
+    hold_to_batches(pipeline, Search(max_length=15, beam=4, n_best=2))
+
+
+def hold_to_batches(pipeline, search):
     texts = [*TEXTS, "gut", "der Wein", "drei rote Hunde (zwei)"]
     whole = pipeline.answer(texts, search)
     for tokens in (1, 30):

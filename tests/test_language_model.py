@@ -60,6 +60,13 @@ def runner(tmp_path_factory):
     return trained(tmp_path_factory.mktemp("running"), RUNNING)
 
 
+def test_lines_longer_than_the_window_are_validated_on(tmp_path):
+    (tmp_path / "text.txt").write_text("\n".join([" ".join([*NEXT] * 30)] * 40), encoding="utf-8")
+    sets = [*RUNNING, "train.max_steps=2", "train.validate_every=2"]
+    train(load_run(None, None, {"data": {"train": [str(tmp_path / "text.txt")]}}, sets), tmp_path / "run")
+    assert antiphon.load(tmp_path / "run").report["step"] == 2
+
+
 def is_counted(text):
     words = text.split()
     return all(NEXT[before] == after for before, after in pairwise(words))

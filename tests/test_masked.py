@@ -120,6 +120,17 @@ def test_evaluate_verify_show_and_json(folder, model, tmp_path, capsys, monkeypa
         model.evaluate_texts([""])
 
 
+def test_a_text_beyond_the_last_learned_place_is_refused_by_name(tmp_path):
+    (tmp_path / "text.txt").write_text("\n".join(counting(60)), encoding="utf-8")
+    encoder = "{kind=transformer,width=16,layers=1,heads=2,feedforward=32,positions=learned,max_positions=10}"
+    changes = ("data.window=0", "data.max_length=8", "search.max_source=8", "model.next_sentence=false")
+    sets = (*SMALL, *changes, f"model.encoder={encoder}", "train.max_steps=2", "train.validate_every=2")
+    learnt = antiphon.train(data={"train": str(tmp_path / "text.txt")}, sets=sets, out=tmp_path / "run", quiet=True)
+    with pytest.raises(AntiphonError) as caught:
+        learnt.evaluate_texts(["one two", "one two three " * 9])
+    assert str(caught.value) == "text 2: 27 symbols, and this model reads at most 8. Split the text."
+
+
 def test_a_text_has_the_same_vector_alone_and_in_any_batch(model):
     texts = ["two three", "", "one two three four five", "six"]
     together = model.embed(texts)

@@ -157,9 +157,13 @@ class Reader:
         self.refuse_too_long_symbols([self.encode(text) for text in texts], search, places)
 
     def refuse_too_long_symbols(self, encoded: Sequence[Sequence[int]], search: Search, places: Sequence[str]) -> None:
+        mend = "Give it less" if self.prompted else "Split the text"
+        refuse_longer(encoded, places, self.longest(search), search, mend)
+
+    def longest(self, search: Search) -> int:
+        """The most symbols of a text that it reads."""
         seated = self.places(next(iter(self.run.model.halves)))
-        longest = search.max_source if seated is None else min(search.max_source, seated - max(1, self.taken(1)))
-        refuse_longer(encoded, places, longest, search, "Give it less" if self.prompted else "Split the text")
+        return search.max_source if seated is None else min(search.max_source, seated - max(1, self.taken(1)))
 
     def _refuse_too_long_targets(self, store: PairStore) -> None:
         seated, joins = self.writes, self.prompted and not self.completes

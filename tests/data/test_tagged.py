@@ -37,13 +37,25 @@ def test_a_column_can_be_chosen(tmp_path):
 
 
 def test_plain_conll_has_the_word_first_and_the_tag_last(tmp_path):
-    text = "-DOCSTART- -X- O\n\nEU NNP B-ORG\nrejects VBZ O\n\n\n#\tO\nhash\tO\n"
+    text = "-DOCSTART- -X- O\n\nEU NNP B-ORG\nrejects VBZ O\n\n\n#\tNN\tO\nhash\tNN\tO\n"
     assert rows(tmp_path, text) == [("EU rejects", "B-ORG O", "3", None), ("# hash", "O O", "7", None)]
 
 
 def test_a_missing_column_names_its_line(tmp_path):
     text = "a\tX\nb\nc\tX\n\nd\tX\n"
     assert rows(tmp_path, text) == [("a c", "X X", "2", "missing column"), ("d", "X", "5", None)]
+
+
+def test_columns_are_counted_by_most_lines(tmp_path):
+    """A shorter line would give another column as its tag; of a longer one the usual column is taken."""
+    text = "EU NNP I B-ORG\nsees NN O\nit PRP I O more\n\nso RB I O\n"
+    assert rows(tmp_path, text) == [("EU it", "B-ORG O", "2", "missing column"), ("so", "O", "5", None)]
+    assert rows(tmp_path, CONLLU + "2\tAP\tAP\n")[1] == ("10_000", "NUM", "9", "missing column")
+
+
+def test_a_word_may_begin_with_a_hash(tmp_path):
+    text = "# sent_id = 1\n# a comment of words\n#winning O\n# O\n1 X\n"
+    assert rows(tmp_path, text) == [("#winning # 1", "O O X", "3", None)]
 
 
 def test_a_blank_tag_is_a_fault(tmp_path):

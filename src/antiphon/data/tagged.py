@@ -2,15 +2,18 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
-from antiphon.data.corpus import Fault, Line, Oddity, Pair, Row, read_lines, read_rows
+from antiphon.data.corpus import GLANCE, Fault, Line, Oddity, Pair, Row, read_lines, read_rows
 from antiphon.data.text import normalise
 from antiphon.errors import AntiphonError
 
 CONLLU = 10  # columns
 _WORD, _UPOS = 1, 3  # of CoNLL-U
+_FACT = re.compile(r"#\s*\S+\s*=")  # such as "# sent_id = 1"
 _RANGE = re.compile(r"\d+[-.]\d+")  # a word of several, or one that is not written: no word of its own
 
 
@@ -26,14 +29,15 @@ class Tagged:
             for number, line in enumerate(read_lines(path, key), start=1):
                 yield _from_json(line, f"{path}:{number}")
             return
-        sentence, seen = _Sentence(self, path), False
+        usual = _usual_width(path, key)
+        sentence, seen = _Sentence(self, path, usual), False
         for number, line in enumerate(read_lines(path, key), start=1):
             if line.text.strip():
                 sentence.add(line, number)
             elif sentence.lines:
                 seen = True
                 yield sentence.row()
-                sentence = _Sentence(self, path)
+                sentence = _Sentence(self, path, usual)
         if sentence.lines:
             yield sentence.row()
         elif not seen:
@@ -49,8 +53,8 @@ class Tagged:
 class _Sentence:
     """The lines of one sentence."""
 
-    def __init__(self, how: Tagged, path: str) -> None:
-        self.how, self.path = how, path
+    def __init__(self, how: Tagged, path: str, usual: int) -> None:
+        self.how, self.path, self.usual = how, path, usual
         self.words: list[str] = []
         self.tags: list[str] = []
         self.lines: list[int] = []
@@ -59,29 +63,46 @@ class _Sentence:
         self.oddities: dict[Oddity, None] = {}
 
     def add(self, line: Line, number: int) -> None:
-        text = line.text
-        cells = text.split("\t") if "\t" in text else text.split()
-        if cells[0] == "-DOCSTART-" or (text.startswith("#") and "\t" not in text):
-            return
-        wide = len(cells) == CONLLU
-        if wide and _RANGE.fullmatch(cells[0]):
+        cells, conllu = _cells(line.text), self.usual == CONLLU
+        if cells[0] == "-DOCSTART-" or self._is_comment(line.text) or (conllu and _RANGE.fullmatch(cells[0])):
             return
         self.lines.append(number)
         self.sound &= line.sound
         self.oddities |= dict.fromkeys(line.oddities)
-        word, tag = (_WORD, _UPOS) if wide else (0, max(len(cells) - 1, 1))
+        word, tag = (_WORD, _UPOS) if conllu else (0, max(self.usual - 1, 1))
+        needed = self.usual
         if self.how.columns:
             word, tag = (column - 1 for column in self.how.columns)
-        if max(word, tag) >= len(cells):
+            needed = 0
+        elif len(cells) > max(self.usual, 2):
+            self.oddities["more columns than most lines"] = None
+        if max(word, tag, needed - 1) >= len(cells):
             self.short = self.short or number
             return
         self.words.append(cells[word])
         self.tags.append(cells[tag])
 
+    def _is_comment(self, text: str) -> bool:
+        """What begins with # and is no word: a word has a tag behind it, in as many columns as the others."""
+        if not text.startswith("#") or "\t" in text:
+            return False
+        return self.usual == CONLLU or len(text.split()) != self.usual or _FACT.match(text) is not None
+
     def row(self) -> Row:
         place = f"{self.path}:{self.short or self.lines[0]}"
         row = _row(self.words, self.tags, place, self.sound, tuple(self.oddities))
         return Row(row.pair, "missing column", row.oddities) if self.short and self.sound else row
+
+
+def _cells(text: str) -> list[str]:
+    return text.split("\t") if "\t" in text else text.split()
+
+
+def _usual_width(path: str, key: str) -> int:
+    """The columns of most of its first lines; what may be a comment is not counted."""
+    first = (line.text for line in islice(read_lines(path, key), GLANCE))
+    widths = Counter(len(_cells(text)) for text in first if text.strip() and ("\t" in text or text[0] not in "#-"))
+    return widths.most_common(1)[0][0] if widths else 2
 
 
 def _from_json(line: Line, place: str) -> Row:

@@ -21,6 +21,7 @@ from antiphon.evaluate.squad import squad_scores
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Labelling, called
 from antiphon.labelling.pointing import Pointing
+from antiphon.labelling.reading import once_more, refuse_too_long
 from antiphon.labelling.tagging import Tagging
 
 _ASKED = ("n_best", "max_source")  # of [search], what there is to change where nothing is searched for
@@ -108,7 +109,10 @@ def _told(pipeline: Labelling, store: PairStore, temperature: float | None, coun
 
 def mark_holes(pipeline: Filling, texts: Sequence[str]) -> list[Score]:
     """How well hidden words are guessed, and pairs of texts told apart; the holes are the same every time."""
-    store = PairStore.of([([], pipeline.target.encode(text)) for text in texts])
+    encoded = [pipeline.target.encode(text) for text in texts]
+    if not pipeline.run.data.window:  # with a window long texts are read in parts
+        refuse_too_long(pipeline.run, encoded, once_more(pipeline.run), [f"text {n + 1}" for n in range(len(texts))])
+    store = PairStore.of([([], symbols) for symbols in encoded])
     if not store.lengths.any():
         raise AntiphonError("evaluate: no texts are given, and there is no score of nothing. Give at least one.")
     losses, counts, rights, told, pairs = map(sum, zip(*pipeline.judged(store), strict=True))

@@ -63,7 +63,7 @@ def judge(pipeline: Answering, prepared: Prepared, metric: Metric) -> Judgement:
     asked = range(len(pairs)) if metric != "loss" else chosen
     search = pipeline.run.search
     if pipeline.completes:
-        pairs = [(_beginning(text), text) for _, text in pairs]
+        pairs = [(_beginning(text, pipeline), text) for _, text in pairs]
         search = search.model_copy(update={"max_length": min(search.max_length, _WRITTEN)})
     found = pipeline.answer([pairs[i][0] for i in asked], search)
     answers = {i: answers[0].text for i, answers in zip(asked, found, strict=True)}
@@ -139,7 +139,10 @@ def _chosen(pairs: Sequence[tuple[str, str]]) -> list[int]:
     return sorted({int(i) for i in np.linspace(0, len(pairs) - 1, _SAMPLES)})
 
 
-def _beginning(text: str) -> str:
-    """What a language model is given of a validation text, to be completed."""
+def _beginning(text: str, pipeline: Pipeline) -> str:
+    """What a language model is given of a validation text, to be completed: no more than it can read."""
     words = text.split()
-    return " ".join(words[: round(_PROMPT * len(words))])
+    count, longest = round(_PROMPT * len(words)), pipeline.longest(pipeline.run.search)
+    while len(pipeline.encode(" ".join(words[:count]))) > longest:
+        count //= 2
+    return " ".join(words[:count])

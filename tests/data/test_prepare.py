@@ -219,8 +219,8 @@ def test_held_out_pairs_all_too_long(files):
     held = {source for source, _ in prepare(data(), Path("out")).valid_pairs}
     write("train.tsv", [(source, target + " more" * 9 * (source in held)) for source, target in numbers(0, 100)])
     assert refusal(data(max_length=5)) == (
-        "data.train: no pair is left to validate on: those held out are longer than data.max_length. "
-        "Raise it, or name a file in data.valid."
+        "data.train: no pair is left to validate on: those held out are longer than data.max_length, "
+        "or have a label that no other has. Name a file in data.valid."
     )
 
 

@@ -141,7 +141,7 @@ def _written(writer: Writer, data: Data, doctor: Doctor, split: SplitName) -> Pa
         _check_some_left(split, _chart(data, doctor, split), doctor.rows)
         raise AntiphonError(
             f"data.train: no {NOUNS[doctor.rows]} is left to validate on: those held out are longer than "
-            "data.max_length. Raise it, or name a file in data.valid."
+            "data.max_length, or have a label that no other has. Name a file in data.valid."
         )
     return store
 

@@ -69,7 +69,8 @@ def html_page(found: Attention, intro: str) -> str:
         _, width, _ = ribbons.draw(found.alignment)
         style += f"#heatmap-1 {{ max-width: {width}px; min-width: {width * 4 // 5}px; }}\n"
     for most in sorted({heads.weights_LHTS.shape[1] for heads in found.words.values()}):
-        columns = f"max-content repeat({len(_columns(most, detail))}, minmax(1.5rem, 6rem))"
+        # The last column is empty: it gives the large map, which spans all, the whole width.
+        columns = f"max-content repeat({len(_columns(most, detail))}, minmax(1.5rem, 6rem)) minmax(0, 1fr)"
         style += f".of-{most} {{ grid-template-columns: {columns}; }}\n"
     return html_file("heads", "Attention", intro, "".join(articles), style)
 

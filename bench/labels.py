@@ -17,7 +17,6 @@ SEEDS = {5: 3, 10: 3, 25: 1, 50: 1, 100: 1}  # by share of labels, in per cent: 
 # The mean of all places: the one in front knows only which sentence follows, and a small model hardly learns that.
 CHOICES = (
     "model.pool=mean",
-    "train.learning_rate=2e-4",
     "train.max_steps=600",
     "train.validate_every=50",
     "train.patience=4",

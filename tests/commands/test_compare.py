@@ -243,6 +243,10 @@ USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.ts
             ["{answers}", "{test}", "--beam", "3"],
             "--beam: it is for models, and these are files of answers. Leave it out.",
         ),
+        (
+            ["{answers}", "{test}", "--language", "de"],
+            "--language: it is for --metric meteor, and bleu is compared. Leave it out.",
+        ),
         (["{answers}", "{test}", "--seed", "-1"], "compare.seed: -1 is not allowed: at least 0."),
         (
             ["{answers}", "{test}", "--out", "{folder}/none/x.html"],
@@ -275,7 +279,7 @@ USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.ts
     ],
     ids=[
         "nothing", "one path", "no system", "no model", "short", "empty", "not utf-8", "no test", "test is a folder",
-        "one column", "out", "unreadable bins", "falling bins", "beam", "seed", "no folder", "columns of train",
+        "one column", "out", "unreadable bins", "falling bins", "beam", "idle language", "seed", "no folder", "columns of train",
         "samples", "level", "worse than none", "no language",
         "short references", "empty bin",
     ],

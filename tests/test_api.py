@@ -147,9 +147,19 @@ def test_a_picture_of_where_it_looked(model):
 def test_the_tree_of_a_search(model):
     tree = model.show_beam("one two", beam=2)
     answer = model.predict(["one two"], beam=2)[0][0]
-    assert (tree.answer, tree.beam) == (answer.text, 2)
+    assert (tree.answer, tree.search.beam) == (answer.text, 2)
     assert [node.symbol for node in tree.nodes if node.won] == ["<s>", *answer.pieces, "</s>"]
     assert model.show_beam("").answer == ""
+
+
+def test_the_tree_of_a_search_that_is_told_more(model):
+    search = model.search({"prefix": "zwei", "n_best": 2})
+    tree, answers = model.show_beam("one two", search), model.predict(["one two"], search)[0]
+    assert (tree.answer, tree.held_to) == (answers[0].text, 'prefix = "zwei"')
+    assert sum(node.given is not None for node in tree.nodes) == 2
+    with pytest.raises(AntiphonError) as caught:
+        model.show_beam("one two", model.search({"sample": True}))
+    assert str(caught.value) == "search.sample: answers that are drawn have no tree. Set it to false."
 
 
 def test_the_tree_stars_the_answer_that_least_risk_chooses(trained):

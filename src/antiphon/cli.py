@@ -29,6 +29,7 @@ Texts = Annotated[list[str] | None, Parameter(consume_multiple=False, negative=(
 Partners = Annotated[list[Path] | None, Parameter(name="--with", consume_multiple=False, negative=())]
 Flag = Annotated[bool, Parameter(negative=())]
 Number = int | None
+Width = Annotated[Number, Parameter(help="Hypotheses that are kept; 1 is greedy.")]
 Language = (
     Literal["en", "cs", "fr", "es", "de", "ru", "da", "fi", "hu", "it", "nl", "no", "pt", "ro", "sv", "tr"] | None
 )
@@ -184,8 +185,6 @@ def train(run: Path | None = None, *, chosen: Chosen = _NOTHING, out: Path | Non
 class Searched:
     """How an answer is chosen: what is not given is as the model's own [search] says."""
 
-    beam: Number = None
-    "Hypotheses that are kept; 1 is greedy."
     n_best: Number = None
     "Answers a line, each on its own line after the input's number and its score."
     length_exponent: float | None = None
@@ -218,22 +217,8 @@ class Searched:
     "Symbols in an answer at the most, its end counted."
     max_source: Number = None
     "Symbols in an input at the most; a longer one is refused."
-    sample: Annotated[bool | None, Parameter(negative="--no-sample")] = None
-    "Draw answers instead of searching for the best; --no-sample where the model's own [search] draws."
-    temperature: float | None = None
-    "Below 1 draws likelier symbols, above 1 rarer ones."
-    top_k: Number = None
-    "Draw from the k likeliest symbols only."
-    top_p: float | None = None
-    "Draw from the likeliest symbols that hold this much probability."
-    min_p: float | None = None
-    "Draw from symbols at least this much as likely as the likeliest."
-    seed: Number = None
-    "Line n is drawn with (seed, n)."
     mbr: Literal["none", "chrf", "bleu"] | None = None
     "Give the answers that are most like all hypotheses or draws (minimum Bayes risk); their score is the likeness."
-    draws: Number = None
-    "With --sample: draws that --mbr and --reverse choose from."
     reverse_weight: float | None = None
     "What --reverse counts, a symbol."
     model_of_answers_weight: float | None = None
@@ -253,6 +238,30 @@ class Searched:
 
 
 _AS_THE_MODEL_SAYS = Searched()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Drawn:
+    """Whether answers are drawn, and how."""
+
+    sample: Annotated[bool | None, Parameter(negative="--no-sample")] = None
+    "Draw answers instead of searching for the best; --no-sample where the model's own [search] draws."
+    temperature: float | None = None
+    "Below 1 draws likelier symbols, above 1 rarer ones."
+    top_k: Number = None
+    "Draw from the k likeliest symbols only."
+    top_p: float | None = None
+    "Draw from the likeliest symbols that hold this much probability."
+    min_p: float | None = None
+    "Draw from symbols at least this much as likely as the likeliest."
+    seed: Number = None
+    "Line n is drawn with (seed, n)."
+    draws: Number = None
+    "With --sample: draws that --mbr and --reverse choose from."
+
+
+_UNDRAWN = Drawn()
 
 
 @Parameter(name="*")
@@ -295,7 +304,9 @@ def predict(
     model: Path,
     file: Path | None = None,
     *,
+    beam: Width = None,
     searched: Searched = _AS_THE_MODEL_SAYS,
+    drawn: Drawn = _UNDRAWN,
     beside: Beside = _ALONE,
     scores: Flag = False,
     confidence: Flag = False,
@@ -336,10 +347,11 @@ def predict(
 
     if embed:
         printed = {"scores": scores, "confidence": confidence, "min_confidence": min_confidence}
-        given = _flags(beside.given() | printed | vars(searched))
+        given = _flags(beside.given() | printed | {"beam": beam} | vars(searched) | vars(drawn))
         run_embed(model, beside.int8, file, [flag for flag in given if flag != "--int8"], json)
         return
-    run_predict(beside.folders(model), file, searched.changes(), Wanted(scores, confidence, min_confidence, json))
+    changes = {"beam": beam} | searched.changes() | vars(drawn)
+    run_predict(beside.folders(model), file, changes, Wanted(scores, confidence, min_confidence, json))
 
 
 @Parameter(name="*")
@@ -379,7 +391,9 @@ def evaluate(
     target: str | None = None,
     references: Files = None,
     any_target: Flag = False,
+    beam: Width = None,
     searched: Searched = _AS_THE_MODEL_SAYS,
+    drawn: Drawn = _UNDRAWN,
     beside: Beside = _ALONE,
     phones: Flag = False,
     scores: Flag = False,
@@ -430,7 +444,8 @@ def evaluate(
         Print one JSON object instead of a table.
     """
     folders = beside.folders(Path(model))
-    answering = _flags({"any_target": any_target} | vars(searched) | beside.given())
+    searching = {"beam": beam} | vars(searched) | vars(drawn)
+    answering = _flags({"any_target": any_target} | searching | beside.given())
     judging = _flags({"references": references, "phones": phones, "judge_url": judge_url} | scored.given())
     if scores:
         from antiphon.commands.scores import run_scores
@@ -442,7 +457,7 @@ def evaluate(
     from antiphon.commands.evaluate import Ways, read_endpoint, run_evaluate
 
     endpoint = read_endpoint(judge_url, judge_model, judge_key)
-    changes, scoring = searched.changes(), scored.scoring(phones)
+    changes, scoring = searching | searched.changes(), scored.scoring(phones)
     ways = Ways(changes, scoring, any_target, references or [], endpoint, answering, judging)
     run_evaluate(folders, test, target, ways, json, out)
 
@@ -568,6 +583,8 @@ def show(
     head: int | None = None,
     symbols: Flag = False,
     beam: Annotated[list[int] | None, Parameter(consume_multiple=(0, 1), negative=(), metavar="[K]")] = None,
+    searched: Searched = _AS_THE_MODEL_SAYS,
+    beside: Beside = _ALONE,
     gradients: Flag = False,
     out: Path | None = None,
     json: Flag = False,
@@ -576,6 +593,9 @@ def show(
 
     A page (--out x.html) has every layer and head to choose from. In the terminal and in a picture it is the
     attention that aligns the answer with the source, of the last layer but one, unless another is chosen.
+
+    With --beam every flag of `antiphon predict` that shapes a search shapes the tree, and the answer with a star is the
+    one that `antiphon predict` gives with the same flags.
 
     Parameters
     ----------
@@ -603,7 +623,11 @@ def show(
     """
     from antiphon.commands.show import Chosen, run_show
 
-    run_show(model, text, out, gradients, json, Chosen(of, layer, head, symbols), beam)
+    searching = _flags(vars(searched) | beside.given())
+    if beam is None and searching:
+        raise AntiphonError(f"{searching[0]}: it shapes the tree of a search. Add --beam after TEXT, or leave it out.")
+    changes = None if beam is None else {"beam": beam[0] if beam else None} | searched.changes()
+    run_show(beside.folders(model), text, out, gradients, json, Chosen(of, layer, head, symbols), changes)
 
 
 @app.command(name="import")

@@ -183,15 +183,15 @@ class Pipeline(Reader):
 
     def record(self, text: str, search: Search) -> tuple[Answer, Record]:
         """The best answer to one text by beam search, and all that the search weighed; an empty text needs none."""
+        self._refuse_idle_choosers(search)
         asked, seen = self.ask([text], search, ["the text"]), Record()
         if not asked:
             return EMPTY, seen
         (hypotheses,) = self.write(asked, search, seen)
         found = [self._answer(each, asked[0]) for each in hypotheses]
-        best = self._choose(asked, [found], search)[0][0]
-        won = next(each for each in hypotheses if each.symbols == best.symbols and each.ended == best.ended)
-        seen.best = next(last for last in seen.answers if (last.score, last.ended) == (won.score, won.ended))
-        return best, seen
+        (chosen,) = self._choose(asked, [found], search)
+        seen.give([(answer.symbols, answer.ended) for answer in chosen])
+        return chosen[0], seen
 
     def write(self, asked: Sequence[Asked], search: Search, record: Record | None = None) -> list[list[Hypothesis]]:
         """The answers to a batch of texts."""

@@ -202,10 +202,16 @@ class Model:
         """Where the model looked: every layer and head, in symbols and words, ready for `antiphon.show.heads`."""
         return read_attention(self.pipeline, text, expected)
 
-    def show_beam(self, text: str, beam: int | None = None) -> BeamTree:
-        """What beam search weighed at each step, what it cut, what finished and what won: for `antiphon.show.beams`."""
+    def show_beam(self, text: str, search: Search | None = None, *, beam: int | None = None) -> BeamTree:
+        """What beam search weighed at each step, what it cut, what finished and what won: for `antiphon.show.beams`.
+
+        With a `search`, that of `model.search({"prefix": "in"})`, the tree is its own: the starred answer is what
+        `predict` gives. A model whose own [search] draws answers is let search for them.
+        """
         pipeline = writing(self.pipeline, "show --beam")
-        return read_tree(pipeline, text, self.search({"beam": beam, "n_best": 1, "sample": False}))
+        if search is not None and search.sample:
+            raise AntiphonError("search.sample: answers that are drawn have no tree. Set it to false.")
+        return read_tree(pipeline, text, self.search({"beam": beam, "sample": False}, search))
 
     def gradients(self, text: str, tell: Callable[[int, int], None] | None = None) -> Gradients:
         """How far gradients reach in each recurrent layer, over this text and its answer; `tell` hears of the steps."""

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from antiphon.commands import show
+from antiphon.commands.systems import Folders
 
 
 def test_the_answer_and_a_picture(trained, antiphon):
@@ -51,7 +52,7 @@ def test_colour_is_for_those_who_want_it(trained, monkeypatch, no_color):
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, color_system="256", no_color=no_color, width=80)
     monkeypatch.setattr(show, "terminal", lambda: console)
-    show.run_show(trained, "six five", None, False, False)
+    show.run_show(Folders(trained), "six five", None, False, False)
     assert ("\x1b[" in file.getvalue()) is not no_color
 
 
@@ -138,7 +139,7 @@ def test_a_bar_for_those_who_wait(trained, monkeypatch):
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=80)
     monkeypatch.setattr(show, "terminal", lambda: console)
-    show.run_show(trained, "six five", None, True, False)
+    show.run_show(Folders(trained), "six five", None, True, False)
     assert "steps back" in file.getvalue()
 
 
@@ -159,6 +160,55 @@ def test_the_tree_as_numbers_ends_in_the_answer_of_predict(trained, antiphon, tm
     assert [node["log_probability"] for node in won[1:]] == pytest.approx(answer["log_probabilities"])
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--length-exponent", "0.3"), ("--length-penalty", "gnmt"), ("--coverage", "0.3"), ("--no-repeat", "1"),
+        ("--max-repeats", "1"), ("--prefix", "sechs"), ("--contain", "drei zwei"), ("--avoid", "fünf"), ("--contain", "zwei", "--contain", "eins"),
+        ("--glossary", "{glossary}"), ("--answers", "{answers}"), ("--max-length", "2"), ("--mbr", "chrf"),
+        ("--groups", "3", "--n-best", "3"), ("--groups", "2", "--diversity", "4", "--n-best", "4"), ("--n-best", "5"),
+        ("--with", "{model}", "--no-repeat", "2"), ("--reverse", "{model}", "--reverse-weight", "0"),
+        ("--prefix", "drei", "--avoid", "fünf", "--n-best", "2", "--length-exponent", "2"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_the_tree_of_a_search_that_is_held_to_something_ends_in_what_predict_gives(trained, antiphon, tmp_path, flags):
+    (tmp_path / "glossary.tsv").write_text("five\teins zwei\n", encoding="utf-8")
+    (tmp_path / "answers.txt").write_text("eins zwei\nsechs\nfünf fünf\n", encoding="utf-8")
+    files = {"glossary": tmp_path / "glossary.tsv", "answers": tmp_path / "answers.txt", "model": trained}
+    flags = [flag.format(**files) for flag in flags]
+    text = "six five six five"
+    tree = json.loads(antiphon("show", trained, text, "--beam", *flags, "--json").out)
+    answers = json.loads(antiphon("predict", trained, *flags, "--json", stdin=text.encode()).out)["answers"]
+    assert tree["answer"] == answers[0]["text"]
+    nodes = tree["nodes"]
+    given = sorted((node for node in nodes if node["given"]), key=lambda node: node["given"])
+    assert len(given) == len(answers)
+    for node, answer in zip(given, answers, strict=True):
+        assert node["total"] == pytest.approx(answer["log_probability"])
+        assert (node["fate"] == "finished") == answer["ended"]
+        assert _written(nodes, node) == answer["symbols"] + ["</s>"] * answer["ended"]
+        assert node["won"] == (node["given"] == 1)
+
+
+def _written(nodes, node):
+    symbols = []
+    while node["parent"] >= 0:
+        symbols.append(node["symbol"])
+        node = nodes[node["parent"]]
+    return symbols[::-1]
+
+
+def test_what_shaped_a_tree_is_told(trained, antiphon, tmp_path):
+    page = tmp_path / "x.html"
+    flags = ("--prefix", "sechs", "--groups", "2", "--with", trained, "--out", page)
+    ended = antiphon("show", trained, "six five", "--beam", "4", *flags)
+    assert ended.out.split("\n")[0].startswith("sechs")
+    assert "A beam of 4 in 2 groups weighed" in ended.out
+    assert 'It was held to prefix = "sechs".' in " ".join(ended.out.split())
+    assert "Model: run with run" in page.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("text", ["", "six", "<script>alert(1)</script>"])
 def test_any_text_has_a_tree(trained, antiphon, tmp_path, text):
     for name in ("x.html", "x.svg"):
@@ -172,6 +222,19 @@ def test_any_text_has_a_tree(trained, antiphon, tmp_path, text):
         (("--beam", "--gradients"), "--beam and --gradients: two pictures. Ask for one at a time."),
         (("--beam", "--layer", "1"), "--layer: chooses among heads of attention. Leave it out, or --beam."),
         (("--beam", "0"), "search.beam: 0"),
+        (("--prefix", "sechs"), "--prefix: it shapes the tree of a search. Add --beam after TEXT, or leave it out.\n"),
+        (("--int8",), "--int8: it shapes the tree of a search. Add --beam after TEXT, or leave it out.\n"),
+        (
+            ("--beam", "--diversity", "1"),
+            "search.diversity: one group differs from no other, so it means nothing. Raise groups.\n",
+        ),
+        (("--beam", "--sample"), "Unknown option: --sample.\nSee: antiphon show --help\n"),
+        (
+            ("--beam", "3", "--groups", "2"),
+            "search: beam 3 cannot be divided into 2 groups of the same size: change one",
+        ),
+        (("--beam", "--contain", "x y z"), "the text: search.contain, keep or glossary: "),
+        (("--beam", "--glossary", "none.tsv"), "none.tsv: cannot be read: No such file or directory.\n"),
     ],
 )
 def test_a_tree_that_cannot_be_drawn(trained, antiphon, flags, said):

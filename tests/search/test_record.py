@@ -45,7 +45,10 @@ def test_two_steps_by_hand(tools):
         ],
     ]  # fmt: skip
     assert [(last.step, last.slot, last.ended) for last in record.answers] == [(2, 0, True), (2, 1, True)]
-    assert record.best == record.answers[0]
+    assert record.given == record.answers[:1]
+    assert [one.word for one in record.path(record.answers[1])] == [5, tools.END]
+    record.give([((5,), True), ((4,), True)])
+    assert record.given == record.answers[::-1]
 
 
 @pytest.mark.parametrize("seed", range(10))

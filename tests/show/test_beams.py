@@ -5,9 +5,11 @@ import hashlib
 import math
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 
+from antiphon.config.schema import Search
 from antiphon.search.beam import Beam, beam_search
 from antiphon.search.record import Record
 from antiphon.show import beams, branches, tree
@@ -15,25 +17,32 @@ from antiphon.show.tree import BeamTree, drawn, grow
 from tests.search.conftest import END, FORBIDDEN, START, Oracle, prefixes, random_table
 from tests.show.test_heatmap import ATTACK, Page, columns
 
+TWO = Search(beam=2)
 SYMBOLS = {2: "</s>", 4: "▁ja", 5: "日本", 6: "e\u0301"}
 
 
 def a_tree(seed=1, beam=3, limit=9, symbols=SYMBOLS, answer="ja", sharpness=1.5) -> BeamTree:
     record, oracle = Record(), Oracle(random_table(seed, sharpness))
     beam_search(oracle, prefixes(1), [limit], Beam(beam, 1, 1.0), START, END, FORBIDDEN, record)
-    return BeamTree("yes", answer, beam, 1.0, grow(record, symbols))
+    return BeamTree("yes", answer, Search(beam=beam), grow(record, symbols))
 
 
 def by_hand() -> BeamTree:
-    after = {(): {4: 0.6, 5: 0.3, 2: 0.1}, (4,): {2: 0.5, 4: 0.3, 5: 0.2}, (5,): {2: 0.9, 4: 0.06, 5: 0.04}}
+    return of_chances({(): {4: 0.6, 5: 0.3, 2: 0.1}, (4,): {2: 0.5, 4: 0.3, 5: 0.2}, (5,): {2: 0.9, 4: 0.06, 5: 0.04}})
+
+
+def of_chances(after, search=TWO) -> BeamTree:
+    """The tree of a model with these probabilities, which writes a, b and an end."""
 
     def table(memory, prefix):
-        chances = after[prefix[1:]]
+        chances = after.get(prefix[1:], {})
         return [math.log(chances[word]) if word in chances else -math.inf for word in range(7)]
 
-    record = Record()
-    beam_search(Oracle(table), prefixes(0), [9], Beam(2, 1, 1.0), START, END, FORBIDDEN, record)
-    return BeamTree("yes", "ja", 2, 1.0, grow(record, {2: "</s>", 4: "a", 5: "b"}))
+    record, width = Record(), search.beam // search.groups if search.groups > 1 else None
+    beam = Beam(search.beam, search.n_best, 1.0, groups=search.groups, diversity=search.diversity)
+    (found,) = beam_search(Oracle(table), prefixes(0), [9], beam, START, END, FORBIDDEN, record)
+    record.give([(one.symbols, one.ended) for one in found])
+    return BeamTree("yes", "ja", search, grow(record, {2: "</s>", 4: "a", 5: "b"}, width))
 
 
 def test_what_became_of_each_by_hand():
@@ -91,7 +100,66 @@ def test_the_tree_is_one(seed, limit):
 
 def test_every_fate_comes_about():
     fates = {node.fate for seed in range(30) for limit in (3, 9) for node in a_tree(seed, limit=limit).nodes}
-    assert fates == set(tree.FATES)
+    assert fates | {"stuck"} == set(tree.FATES)
+
+
+def test_a_symbol_that_nothing_may_follow():
+    after = {(): {4: 0.6, 5: 0.4}, (4,): {}, (5,): {2: 1.0}}
+    assert [(node.symbol, node.fate) for node in of_chances(after).nodes] == [
+        ("<s>", "start"), ("a", "stuck"), ("b", "went on"), ("</s>", "finished"),
+    ]  # fmt: skip
+
+
+def in_groups() -> BeamTree:
+    """Two groups of one: the second does not take the first one's word, and has ended when the first has not."""
+    after = {(): {4: 0.7, 5: 0.3}, (4,): {4: 0.9, 2: 0.1}, (4, 4): {2: 1.0}, (5,): {2: 0.8, 4: 0.2}}
+    return of_chances(after, Search(beam=2, groups=2, diversity=9.0, n_best=2))
+
+
+def test_groups_and_all_answers_that_are_given():
+    found = in_groups()
+    kept = [(node.symbol, node.group, node.given, node.fate) for node in found.nodes if node.kept]
+    assert kept == [
+        ("a", 1, None, "went on"), ("b", 2, None, "went on"), ("a", 1, None, "went on"), ("</s>", 2, 2, "finished"),
+        ("</s>", 1, 1, "finished"),
+    ]  # fmt: skip
+    assert beams.in_words(found) == (
+        "A beam of 2 in 2 groups weighed 7 continuations in 3 steps, kept 5, and found 2 answers. The best 2 of these are "
+        "given. It was held to diversity = 9.0."
+    )
+    page = beams.html_page(found, "Model: x")
+    assert "★2 −0.71" in page
+    assert "finished, and given as answer 2" in page
+    assert "b, step 1, group 2, rank 2 of those kept" in page
+    assert "★2 -0.71" in branches.terminal(found, 80, colour=False)
+
+
+def test_a_group_that_stopped_left_its_hypotheses_open():
+    after = {(): {4: 0.6, 5: 0.4}, (4,): {2: 0.9, 5: 0.1}, (5,): {5: 0.9, 4: 0.1}, (5, 5): {2: 0.5, 4: 0.5}}
+    after |= {(5, 4): {4: 0.6, 5: 0.4}, (5, 4, 4): {2: 1.0}, (5, 4, 5): {2: 1.0}}
+    found = of_chances(after, Search(beam=4, groups=2, diversity=9.0))
+    closed = [(node.step, node.symbol, node.group) for node in found.nodes if node.fate == "open"]
+    assert (closed, found.steps) == ([(3, "a", 1)], 4)
+
+
+@pytest.mark.parametrize(
+    ("search", "told"),
+    [
+        (Search(length_exponent=0.5), "score: −1.2040 / 2^0.5 = "),
+        (Search(length_penalty="gnmt"), "score: −1.2040 / ((5 + 2) / 6)^1 = "),
+        (Search(coverage=0.2), "score: with all penalties "),
+    ],
+)
+def test_how_a_score_comes_about(search, told):
+    assert told in beams.html_page(replace(by_hand(), search=search), "Model: x")
+
+
+def test_what_the_search_was_held_to():
+    search = Search(prefix="so", avoid=["a", "b", "c", "d"], glossary=[["x", "ü"]], max_ratio=3.0, temperature=2.0)
+    found = replace(by_hand(), search=search)
+    told = 'prefix = "so"; avoid = ["a", "b", "c", and 1 more]; glossary = [["x", "ü"]]'
+    assert beams.in_words(found).endswith(f" It was held to {told}.")
+    assert found.numbers()["search"]["avoid"] == ["a", "b", "c", "d"]
 
 
 @pytest.mark.parametrize(("beam", "limit"), [(1, 9), (3, 9), (30, 6)])
@@ -174,7 +242,7 @@ def test_zoom_and_the_winners_path_are_reached_by_keyboard():
 
 
 def test_nothing_searched():
-    found = BeamTree("", "", 5, 1.0, grow(Record(), {}))
+    found = BeamTree("", "", Search(), grow(Record(), {}))
     assert "Nothing was searched: an empty text has an empty answer." in branches.terminal(found, 80, colour=False)
     assert beams.EMPTY in beams.svg(found)
     assert Page(beams.html_page(found, "Model: x")).tags.count("svg") == 2

@@ -4,7 +4,7 @@ L layers · H heads · T rows · S columns
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from antiphon.api import load
 from antiphon.commands.lines import in_colour, refuse_ending, say_json, terminal
+from antiphon.commands.systems import Folders
 from antiphon.errors import AntiphonError
 from antiphon.files import write_text
+from antiphon.labelling.opening import writing
 from antiphon.show import attention, beams, branches, gradients, heads, heatmap
 from antiphon.trained import Model
 
@@ -46,24 +47,24 @@ class Chosen:
 
 
 def run_show(
-    folder: Path,
+    folders: Folders,
     text: str,
     out: Path | None,
     of_gradients: bool,
     as_json: bool,
     chosen: Chosen | None = None,
-    beam: Sequence[int] | None = None,  # empty: as wide as the model's own
+    searching: Mapping[str, Any] | None = None,  # of the search whose tree is drawn: what differs from the model's own
 ) -> None:
     refuse_ending(out)
     chosen = chosen or Chosen()
-    if of_gradients and beam is not None:
+    if of_gradients and searching is not None:
         raise AntiphonError("--beam and --gradients: two pictures. Ask for one at a time.")
-    for name, asked in (("--gradients", of_gradients), ("--beam", beam is not None)):
+    for name, asked in (("--gradients", of_gradients), ("--beam", searching is not None)):
         if asked and chosen.flags:
             raise AntiphonError(f"{chosen.flags[0]}: chooses among heads of attention. Leave it out, or {name}.")
-    model, console = load(folder), terminal()
-    if beam is not None:
-        drawn = _beam(model, text, beam[0] if beam else None)
+    model, console = folders.load(), terminal()
+    if searching is not None:
+        drawn = _beam(model, text, searching)
     else:
         drawn = _gradients(model, text, console, as_json) if of_gradients else _attention(model, text, chosen)
     if as_json:
@@ -71,7 +72,7 @@ def run_show(
     else:
         console.file.write(drawn.lines(min(console.width, 120), in_colour(console)) + "\n")
     if out is not None:
-        write_text(out, drawn.svg() if out.suffix == ".svg" else drawn.page(f"Model: {folder.name}"))
+        write_text(out, drawn.svg() if out.suffix == ".svg" else drawn.page(_named(folders)))
         if not as_json:
             console.print(f"Written: {out}", markup=False)
 
@@ -109,8 +110,16 @@ def _rounded(weights: Any) -> Any:
     return np.asarray(weights, dtype=np.float64).round(6).tolist()
 
 
-def _beam(model: Model, text: str, beam: int | None) -> Drawn:
-    tree = model.show_beam(text, beam)
+def _named(folders: Folders) -> str:
+    """Who wrote the answer, for the head of a page."""
+    told = f"Model: {' with '.join(folder.name for folder in (folders.model, *folders.partners))}"
+    judges = [folder.name for folder in (folders.reverse, folders.model_of_answers) if folder is not None]
+    return f"{told}; chosen by {' and '.join(judges)}" if judges else told
+
+
+def _beam(model: Model, text: str, searching: Mapping[str, Any]) -> Drawn:
+    writing(model.pipeline, "show --beam")
+    tree = model.show_beam(text, model.search({**searching, "sample": False}))
     return Drawn(
         lambda width, colour: branches.terminal(tree, width, colour),
         lambda: beams.svg(tree),

@@ -23,12 +23,15 @@ class Weighed:
 
 
 class Record:
-    """The search of one sentence: `answers` are all that ended or that the limit cut, `best` the one that is given."""
+    """The search of one sentence: `answers` are all that ended or that the limit cut, `given` those that are given."""
 
     def __init__(self) -> None:
         self.steps: list[list[Weighed]] = []
+        self.left: list[
+            set[int]
+        ] = []  # slots of the step before that this one did not look at: they ended, or could not win
         self.answers: list[Last] = []
-        self.best: Last | None = None
+        self.given: list[Last] = []
 
     def add(
         self,
@@ -48,13 +51,30 @@ class Record:
             if total > IMPOSSIBLE
         ]
         known = {(one.parent, one.word) for one in step}
-        rows = zip(totals_BJ[0].tolist(), *(part.tolist() for part in proposed), strict=True)
+        totals_J = totals_BJ[0].tolist()
+        rows = zip(totals_J, *(part.tolist() for part in proposed), strict=True)
         for parent, (total, logs_W, words_W) in enumerate(rows):
             for log, word in zip(logs_W, words_W, strict=True):
                 if total + log > IMPOSSIBLE and (parent, word) not in known:
                     known.add((parent, word))
                     step.append(Weighed(parent, word, log, total + log, None))
         self.steps.append(step)
+        self.left.append({slot for slot, total in enumerate(totals_J) if total == IMPOSSIBLE})
 
     def close(self, answers: Sequence[Last]) -> None:
-        self.answers, self.best = list(answers), answers[0]
+        self.answers, self.given = list(answers), list(answers[:1])
+
+    def give(self, chosen: Sequence[tuple[Sequence[int], bool]]) -> None:
+        """The answers that are given, best first: the symbols of each, and whether it ended."""
+        found = {(tuple(one.word for one in self.path(last)), last.ended): last for last in reversed(self.answers)}
+        by_symbols = {(words[: len(words) - ended], ended): last for (words, ended), last in found.items()}
+        self.given = [by_symbols[tuple(symbols), ended] for symbols, ended in chosen]
+
+    def path(self, last: Last) -> list[Weighed]:
+        """Every continuation on the way to an answer, the first one first."""
+        found: list[Weighed] = []
+        slot: int | None = last.slot
+        for step in reversed(self.steps[: last.step]):
+            found.append(next(one for one in step if one.slot == slot))
+            slot = found[-1].parent
+        return found[::-1]

@@ -6,6 +6,7 @@ Nothing on the page runs: radio buttons zoom, the picture is scrolled, and style
 import math
 from string import Template
 
+from antiphon.config.schema import Search
 from antiphon.show.heatmap import label
 from antiphon.show.page import html_file, read_part, svg_file
 from antiphon.show.text import escaped, width_of
@@ -54,8 +55,14 @@ def in_words(tree: BeamTree) -> str:
     if not tree.steps:
         return f"{EMPTY[0].upper()}{EMPTY[1:]}."
     kept, answers = sum(node.kept is not None for node in tree.nodes), tree.answers
-    told = f"A beam of {tree.beam} weighed {len(tree.nodes) - 1:,} continuations in {tree.steps:,} steps, "
+    parts = f" in {tree.search.groups} groups" if tree.search.groups > 1 else ""
+    told = (
+        f"A beam of {tree.search.beam}{parts} weighed {len(tree.nodes) - 1:,} continuations in {tree.steps:,} steps, "
+    )
     told += f"kept {kept:,}, and found {len(answers):,} {'answer' if len(answers) == 1 else 'answers'}."
+    given = sum(node.given is not None for node in answers)
+    told += f" The best {given:,} of these are given." if given > 1 else ""
+    told += f" It was held to {tree.held_to}." if tree.held_to else ""
     missing = len(tree.nodes) - sum(map(len, drawn(tree)))
     return told + (f" {missing:,} of the weaker ones are not drawn; the JSON has all." if missing else "")
 
@@ -97,8 +104,15 @@ def _lines(node: Node) -> list[str]:
     if node.step:
         shown.append(_number(node.total))
     if node.score is not None:
-        shown.append(f"{'★' if node.won else '✓' if node.fate == 'finished' else '→'} {_number(node.score)}")
+        shown.append(f"{mark(node)} {_number(node.score)}")
     return shown
+
+
+def mark(node: Node) -> str:
+    """Before the score of an answer: ★ for the one that is given, ★2 for the second of several."""
+    if node.given is not None:
+        return "★" if node.given == 1 else f"★{node.given}"
+    return "✓" if node.fate == "finished" else "→"
 
 
 def _number(value: float) -> str:
@@ -154,20 +168,29 @@ def _tip(node: Node, tree: BeamTree, box: Box, width: int, height: int) -> str:
 def _told(node: Node, tree: BeamTree) -> list[str]:
     likely = 100 * math.exp(min(node.log_probability, 0.0))
     told = [
-        f"{label(node.symbol)}, step {node.step}" + (f", rank {node.kept} of those kept" if node.kept else ""),
+        f"{label(node.symbol)}, step {node.step}"
+        + (f", group {node.group}" if node.group else "")
+        + (f", rank {node.kept} of those kept" if node.kept else ""),
         f"the symbol: {likely:.3g} %, log {_number(node.log_probability)}",
         f"all so far: log {node.total:.4f}".replace("-", "−"),
     ]
     if node.score is not None:
-        # With GNMT's penalty or coverage a score is more than this quotient.
-        plain = math.isclose(node.total / node.step**tree.length_exponent, node.score, rel_tol=1e-4, abs_tol=1e-6)
-        sum_of = f"{node.total:.4f} / {node.step}^{tree.length_exponent:g} = " if plain else "with all penalties "
-        told.append(f"score: {sum_of}{node.score:.4f}".replace("-", "−"))
-    fate = FATES[node.fate]
-    return [
-        *told,
-        f"{fate}, and won" if node.won and node.score is not None else "on the winner's path" if node.won else fate,
-    ]
+        told.append(f"score: {_sum(node, tree.search)}{node.score:.4f}".replace("-", "−"))
+    return [*told, "on the winner's path" if node.won and node.score is None else _fate(node)]
+
+
+def _sum(node: Node, search: Search) -> str:
+    """How the score comes about, where it is no more than a quotient."""
+    if search.coverage:
+        return "with all penalties "
+    length = f"((5 + {node.step}) / 6)" if search.length_penalty == "gnmt" else f"{node.step}"
+    return f"{node.total:.4f} / {length}^{search.length_exponent:g} = "
+
+
+def _fate(node: Node) -> str:
+    if node.given is None:
+        return FATES[node.fate]
+    return FATES[node.fate] + (", and won" if node.given == 1 else f", and given as answer {node.given}")
 
 
 def _facts(tree: BeamTree) -> str:
@@ -186,7 +209,7 @@ def _table(tree: BeamTree) -> str:
         for node in (tree.nodes[place] for place in places):
             after = escaped(label(tree.nodes[node.parent].symbol))
             score = "" if node.score is None else f"{node.score:.4f}"
-            fate = FATES[node.fate] + ("; won" if node.won else "")
+            fate = _fate(node) + ("; on the winner's path" if node.won and node.score is None else "")
             symbol, logs = escaped(label(node.symbol)), (node.log_probability, node.total)
             cells = [str(node.step), f"<bdi>{after}</bdi>", *(f"{log:.4f}" for log in logs), score, fate]
             told = "".join(f"<td>{cell}</td>" for cell in cells)

@@ -4,14 +4,14 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from antiphon.show.beams import in_words
+from antiphon.show.beams import in_words, mark
 from antiphon.show.text import cells_of, cut, legible, steady, width_of
 from antiphon.show.tree import BeamTree, Node, drawn
 
 BOXES, ROWS = 600, 12  # in all, and at one step
 LONGEST = 14  # columns of one symbol
-MARKS = {"finished": "✓", "dropped": "✗", "open": "…", "too long": "→"}
-COLOURS = {"won": "1;38;5;203", "finished": "38;5;71", "cut": "2", "dropped": "2", "open": "2"}
+MARKS = {"dropped": "✗", "stuck": "✗", "open": "…"}
+COLOURS = {"won": "1;38;5;203", "finished": "38;5;71", "cut": "2", "dropped": "2", "stuck": "2", "open": "2"}
 KEY = (
     "● ★ the winner  ○ a branch goes on  ✓ finished, with its score  ✗ dropped  … left open  → cut short  "
     "╌ cut at once. After each symbol the log-probability so far."
@@ -78,10 +78,8 @@ class _Drawing:
     def _shown(self, node: Node) -> _Shown:
         symbol = cut(cells_of(node.symbol), LONGEST)
         text = steady(symbol) + (f" {node.total:z.2f}" if node.step else "")
-        if node.fate in MARKS:
-            text += f" {'★' if node.won and node.score is not None else MARKS[node.fate]}"
-        if node.score is not None:
-            text += f" {node.score:z.2f}"
+        text += f" {MARKS[node.fate]}" if node.fate in MARKS else ""
+        text += f" {mark(node)} {node.score:z.2f}" if node.score is not None else ""
         width = width_of(symbol) + width_of(text.removeprefix(steady(symbol)))
         code = COLOURS.get("won" if node.won else node.fate) if self.colour else None
         return _Shown(f"\x1b[{code}m{text}\x1b[0m" if code else text, width)

@@ -1,5 +1,6 @@
 """What a beam search did, as a tree: every continuation that it weighed, and what became of each."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -7,18 +8,25 @@ from typing import Any, Literal
 from antiphon.config.schema import Search
 from antiphon.pipeline import Pipeline
 from antiphon.search.record import Record
+from antiphon.search.rules import Last
 
-Fate = Literal["start", "went on", "cut", "dropped", "open", "finished", "too long"]
+Fate = Literal["start", "went on", "cut", "dropped", "stuck", "open", "finished", "too long"]
 FATES: dict[Fate, str] = {
     "start": "where every answer begins",
     "went on": "kept, and continued",
-    "cut": "cut: not among the best of its step",
+    "cut": "cut: the beam kept others of its step",
     "dropped": "kept, but none of its continuations was",
-    "open": "still open when the search stopped, because it could not win any more",
+    "stuck": "kept, but no symbol is allowed after it",
+    "open": "still open when its search stopped, because it could not win any more",
     "finished": "finished",
     "too long": "cut short by the length limit",
 }
+Place = tuple[int, int | None]  # the step and the slot of a continuation; cut ones have none
 BOXES, ROWS = 2500, 40  # drawn in a picture, and at one of its steps, at the most
+NAMED = 3  # phrases of one key that are named
+# What is told otherwise, counts only where answers are drawn, or says nothing of which answer is preferred.
+_UNTOLD = {"beam", "groups", "n_best", "sample", "temperature", "top_k", "top_p", "min_p", "seed", "draws"}
+_UNTOLD |= {"max_source", "max_ratio"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,9 @@ class Node:
     kept: int | None  # its rank among those kept at its step, from 1
     fate: Fate
     score: float | None = None  # of a whole answer
-    won: bool = False  # on the path of the answer that is given
+    won: bool = False  # on the path of the best answer that is given
+    given: int | None = None  # its rank among the answers that are given, from 1
+    group: int | None = None  # of a beam that is divided, from 1
 
 
 @dataclass(frozen=True)
@@ -42,8 +52,7 @@ class BeamTree:
 
     text: str
     answer: str
-    beam: int
-    length_exponent: float
+    search: Search
     nodes: tuple[Node, ...]
 
     @property
@@ -63,11 +72,22 @@ class BeamTree:
             found[node.parent].append(place)
         return [sorted(places, key=lambda place: not self.nodes[place].won) for places in found]
 
+    @property
+    def held_to(self) -> str:
+        """What the search was told beside its width, as a run file would have it."""
+        own = ((key, getattr(self.search, key), field.get_default()) for key, field in Search.model_fields.items())
+        return "; ".join(
+            f"{key} = {_brief(value)}" for key, value, usual in own if value != usual and key not in _UNTOLD
+        )
+
     def numbers(self) -> dict[str, Any]:
         """For machines: every node, whatever a picture leaves out."""
-        nodes = [asdict(node) for node in self.nodes]
-        facts = {"text": self.text, "answer": self.answer, "beam": self.beam, "length_exponent": self.length_exponent}
-        return facts | {"nodes": nodes}
+        facts = {"text": self.text, "answer": self.answer, "beam": self.search.beam}
+        facts |= {
+            "length_exponent": self.search.length_exponent,
+            "search": self.search.model_dump(exclude_defaults=True),
+        }
+        return facts | {"nodes": [asdict(node) for node in self.nodes]}
 
 
 def read_tree(pipeline: Pipeline, text: str, search: Search) -> BeamTree:
@@ -75,43 +95,48 @@ def read_tree(pipeline: Pipeline, text: str, search: Search) -> BeamTree:
     answer, record = pipeline.record(text, search)
     words = sorted({one.word for step in record.steps for one in step})
     symbols = dict(zip(words, pipeline.target.pieces(words), strict=True))
-    return BeamTree(text, answer.text, search.beam, search.length_exponent, grow(record, symbols))
+    width = search.beam // search.groups if search.groups > 1 else None
+    return BeamTree(text, answer.text, search, grow(record, symbols, width))
 
 
-def grow(record: Record, symbols: Mapping[int, str]) -> tuple[Node, ...]:
-    """The nodes of what was recorded, by the labels of its words."""
-    answers = {(last.step, last.slot): last for last in record.answers}
-    won = _path(record)
+def grow(record: Record, symbols: Mapping[int, str], width: int | None = None) -> tuple[Node, ...]:
+    """The nodes of what was recorded, by the labels of its words; `width` is that of a group."""
+    answers: dict[Place, Last] = {(last.step, last.slot): last for last in record.answers}
+    ranks: dict[Place, int] = {(last.step, last.slot): rank for rank, last in enumerate(record.given, start=1)}
+    path = record.path(record.given[0]) if record.given else []
+    won = {(step, one.slot) for step, one in enumerate(path, start=1)}
     nodes, before = [Node(0, -1, "<s>", 0.0, 0.0, None, "start", won=bool(record.steps))], {0: 0}
     for step, weighed in enumerate(record.steps, start=1):
-        following = record.steps[step] if step < len(record.steps) else ()
-        parents = {one.parent for one in following if one.slot is not None}
         here: dict[int, int] = {}
         for one in sorted(weighed, key=lambda one: (one.slot is None, -one.total)):
-            rank, last = None, None
-            fate: Fate = "cut"
+            place, rank, group = (step, one.slot), None, nodes[before[one.parent]].group
             if one.slot is not None:
                 here[one.slot] = len(nodes)
-                rank, last = len(here), answers.get((step, one.slot))
-                fate = "went on" if one.slot in parents else "dropped" if following else "open"
-            if last is not None:
-                fate = "finished" if last.ended else "too long"
+                rank, group = len(here), one.slot // width + 1 if width else None
+            last = answers.get(place)
+            fate = _fate(record, last, *place)
             facts = before[one.parent], symbols[one.word], one.log_probability, one.total, rank, fate
-            nodes.append(Node(step, *facts, last.score if last else None, (step, one.slot) in won))
+            nodes.append(Node(step, *facts, last.score if last else None, place in won, ranks.get(place), group))
         before = here
     return tuple(nodes)
 
 
-def _path(record: Record) -> set[tuple[int, int | None]]:
-    """Step and slot of every symbol of the answer that is given."""
-    path: set[tuple[int, int | None]] = set()
-    if record.best is None:
-        return path
-    slot = record.best.slot
-    for step in range(record.best.step, 0, -1):
-        path.add((step, slot))
-        slot = next(one.parent for one in record.steps[step - 1] if one.slot == slot)
-    return path
+def _fate(record: Record, last: Last | None, step: int, slot: int | None) -> Fate:
+    """What became of a continuation; `last` where it is an answer's last one."""
+    if slot is None:
+        return "cut"
+    if last is not None:
+        return "finished" if last.ended else "too long"
+    if step == len(record.steps) or slot in record.left[step]:
+        return "open"
+    after = [one for one in record.steps[step] if one.parent == slot]
+    return "stuck" if not after else "dropped" if all(one.slot is None for one in after) else "went on"
+
+
+def _brief(value: object) -> str:
+    if not isinstance(value, list) or len(value) <= NAMED:
+        return json.dumps(value, ensure_ascii=False)
+    return f"{json.dumps(value[:NAMED], ensure_ascii=False)[:-1]}, and {len(value) - NAMED:,} more]"
 
 
 def drawn(tree: BeamTree, boxes: int = BOXES, rows: int = ROWS) -> list[list[int]]:
@@ -138,7 +163,7 @@ def _at_most(tree: BeamTree, places: Sequence[int], room: int) -> list[int]:
     """Of those that were cut no more than are kept, so that they do not drown the others."""
     kept = [place for place in places if tree.nodes[place].kept is not None][:room]
     cut = [place for place in places if tree.nodes[place].kept is None]
-    return sorted(kept + cut[: min(room - len(kept), max(tree.beam, 2))])
+    return sorted(kept + cut[: min(room - len(kept), max(tree.search.beam, 2))])
 
 
 def _importance(node: Node, leads: bool) -> tuple[bool, bool, bool, float]:

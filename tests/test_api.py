@@ -84,6 +84,8 @@ def test_scores_with_signatures(model):
     assert names == [
         "BLEU", "chrF2", "TER", "ROUGE-1", "ROUGE-2", "ROUGE-L", "exact match", "token accuracy", "WER", "CER",
         "perplexity", "bits per character", "calibration error, raw", "calibration error",
+        "calibration error of words, raw", "calibration error of words",
+        "calibration error of answers, raw", "calibration error of answers",
     ]  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from importlib.metadata import version
 
 import pytest
 import torch
@@ -13,8 +14,12 @@ from antiphon.confidence import CERTAIN, calibrate, judge_answers, read_calibrat
 from antiphon.config.toml import load_run
 from antiphon.data.store import PairStore
 from antiphon.errors import AntiphonError
+from antiphon.evaluate.calibration import expected_calibration_error
+from antiphon.evaluate.rouge import in_common
 from antiphon.pipeline import Pipeline
 from antiphon.store import load_folder
+from antiphon.sureness import answer_errors
+from antiphon.trained import Model
 from tests.laws.runner import WORDS
 
 TEXTS = ["one two", "six", "", "five five five four", "three one two six"]
@@ -30,8 +35,8 @@ def stored(model, pairs):
     return PairStore.of((pipeline.source.encode(source), pipeline.target.encode(target)) for source, target in pairs)
 
 
-def best(model, **search):
-    return [found[0] for found in model.predict(TEXTS, **search)]
+def best(model, texts=TEXTS, **search):
+    return [found[0] for found in model.predict(texts, **search)]
 
 
 def test_training_leaves_a_calibration_and_the_card_tells_of_it(trained, model):
@@ -119,7 +124,65 @@ def test_a_folder_from_before_calibration_answers_as_ever(trained, run_folder):
     assert old.calibration is None
     assert old("six five") == antiphon.load(trained)("six five")
     scores = [score.name for score in old.evaluate([("six five", "fünf sechs")])]
-    assert scores[-1] == "calibration error, raw"
+    of = ("calibration error", "calibration error of words", "calibration error of answers")
+    assert scores[-3:] == [f"{name}, raw" for name in of]
+
+
+def test_the_calibration_of_words_and_answers_is_that_of_what_predict_tells(model):
+    pairs = [
+        ("six five", "fünf sechs"),
+        ("one two three", "drei zwei eins"),
+        ("four", "vier fünf"),
+        ("two six", "sechs"),
+    ]
+    texts, targets = zip(*pairs, strict=True)
+    answers = best(model, texts)
+    scores = {score.name: score for score in model.evaluate(pairs)}
+    bare = Model(model.pipeline, {})
+    for asked, ending in ((bare, ", raw"), (model, "")):
+        sure = asked.confidence(texts, answers)
+        right = [answer.text == target for answer, target in zip(answers, targets, strict=True)]
+        error = expected_calibration_error([one.probability for one in sure], right)
+        assert scores[f"calibration error of answers{ending}"].value == pytest.approx(100 * error)
+        words = [word for one in sure for word in one.words]
+        known = [part for answer, target in zip(answers, targets, strict=True)
+                 for part in in_common(answer.text.split(), target.split())]  # fmt: skip
+        error = expected_calibration_error([chance for _, chance in words], known)
+        assert scores[f"calibration error of words{ending}"].value == pytest.approx(100 * error)
+    temperature = f"{model.calibration.fit.temperature:.4g}"
+    assert scores["calibration error of words"].signature == (
+        f"ece|bins:15|unit:words|right:lcs|temperature:{temperature}|version:{version('antiphon')}"
+    )
+    assert scores["calibration error of answers, raw"].signature == (
+        f"ece|bins:15|unit:answers|right:exact|temperature:1|version:{version('antiphon')}"
+    )
+
+
+def test_the_nearest_reference_and_case_count(model):
+    (answer,) = best(model, ["six five"])
+    references = ["eins", f"{answer.text} eins".upper()]
+    told = {
+        lowercase: [score.value for score in answer_errors(
+            model.pipeline, None, ["six five"], [answer], [references], lowercase
+        )]
+        for lowercase in (False, True)
+    }  # fmt: skip
+    (sure,) = Model(model.pipeline, {}).confidence(["six five"], [answer])
+    chances = [chance for _, chance in sure.words]
+    whole = 100 * sure.probability  # wrong either way
+    assert told[False] == pytest.approx([100 * expected_calibration_error(chances, [False] * len(chances)), whole])
+    # Words in capitals are not in the vocabulary, so even without regard to case the reference has unknown words only.
+    assert told[True] == told[False]
+    near = [score.value for score in answer_errors(
+        model.pipeline, None, ["six five"], [answer], [["eins", f"{answer.text} eins"]]
+    )]  # fmt: skip
+    assert near[0] == pytest.approx(100 * expected_calibration_error(chances, [True] * len(chances)))
+
+
+def test_answers_without_a_word_have_no_calibration_of_words(model):
+    answer = replace(best(model, ["six"])[0], text="", symbols=(), ended=True)
+    scores = list(answer_errors(model.pipeline, None, ["six"], [answer], [["sechs"]]))
+    assert [score.name for score in scores] == ["calibration error of answers, raw"]
 
 
 def test_weights_that_are_not_finite_have_no_calibration(trained):

@@ -104,7 +104,7 @@ def calibrate(pipeline: Pipeline, store: PairStore, pairs: Sequence[tuple[str, s
         outputs.append(read.out_PE)
         words.append(read.words_P)
         for number, weights_TS in zip(read.numbers if read.looked else [], read.looked, strict=True):
-            counts = _words(pipeline.source, sources[number])
+            counts = word_counts(pipeline.source, sources[number])
             unread.append(len(unread_words(weights_TS, counts)) / max(len(counts), 1))
     fit = fit_temperature(lambda: _speak(pipeline, torch.cat(outputs), torch.cat(words)))
     if fit is None:
@@ -161,7 +161,7 @@ def judge_answers(
         rows = torch.cat(logs).split([len(written[asked[number]]) for number in read.numbers])
         for place, (number, row) in enumerate(zip(read.numbers, rows, strict=True)):
             n, source = asked[number], sources[number]
-            counts = _words(pipeline.source, source)
+            counts = word_counts(pipeline.source, source)
             missing = unread_words(read.looked[place], counts) if read.looked else []
             labels = name_words(pipeline.source, source, counts)
             told = guards.warnings(
@@ -200,7 +200,7 @@ def _judge_tags(pipeline: Tagging, temperature: float, text: str, answer: Answer
 
 
 def _confidence(target: Tokenizer, answer: Answer, logs: Sequence[float], warnings: tuple[str, ...]) -> Confidence:
-    counts = _words(target, answer.symbols)
+    counts = word_counts(target, answer.symbols)
     labels = name_words(target, answer.symbols, counts)
     ends = list(accumulate(counts))
     words = tuple(
@@ -212,7 +212,7 @@ def _confidence(target: Tokenizer, answer: Answer, logs: Sequence[float], warnin
     return Confidence(round(math.exp(total / len(logs)), 6), round(math.exp(total), 6), words, warnings)
 
 
-def _words(tokenizer: Tokenizer, symbols: Sequence[int]) -> list[int]:
+def word_counts(tokenizer: Tokenizer, symbols: Sequence[int]) -> list[int]:
     """How many symbols each word takes; where symbols are no parts of words, each is one."""
     counts = tokenizer.words(symbols)
     return [1] * len(symbols) if counts is None else counts

@@ -4,14 +4,13 @@ import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
-from antiphon.confidence import Calibration, Confidence, judge_answers, spoken
+from antiphon.confidence import Calibration, Confidence, judge_answers
 from antiphon.config.schema import Search
 from antiphon.config.toml import with_search
 from antiphon.data.store import PairStore
 from antiphon.data.text import normalise
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import metrics
-from antiphon.evaluate.calibration import calibration_errors
 from antiphon.evaluate.endpoint import Endpoint
 from antiphon.evaluate.geval import judge_by_model
 from antiphon.evaluate.metrics import Score
@@ -28,6 +27,7 @@ from antiphon.show.attention import Attention, read_attention
 from antiphon.show.chains import Gradients
 from antiphon.show.recurrence import read_chains
 from antiphon.show.tree import BeamTree, read_tree
+from antiphon.sureness import answer_errors, symbol_errors
 from antiphon.vectors import Vectors, embed
 
 # What counts only where answers are searched for, and only where they are drawn.
@@ -106,13 +106,17 @@ class Model:
         pairs, judge = list(pairs), scoring.meteor()
         _refuse_nothing(pairs, "evaluate")
         sources, targets = gather(pairs, references, any_target)
-        answers = [found[0].text for found in self.pipeline.answer(sources, search, tell=tell)]
+        given = [found[0] for found in self.pipeline.answer(sources, search, tell=tell)]
+        answers = [answer.text for answer in given]
         judged = judge_by_model(endpoint, sources, targets, answers) if endpoint else []
         scores = score_all(answers, targets, scoring, judge)
         pipeline = writing(self.pipeline, "evaluate")
         likelihood = self.likelihood(pairs) if pipeline.read_alike else []
         # The temperature was fitted to one model, so of several together nothing is said of it.
-        calibration = [] if pipeline.partners else self._calibration_errors(pairs)
+        calibration: list[Score] = []
+        if not pipeline.partners:
+            calibration += symbol_errors(pipeline, self.calibration, self._encode(pairs))
+            calibration += answer_errors(pipeline, self.calibration, sources, given, targets, scoring.lowercase)
         return [*scores, *likelihood, *calibration, *judged]
 
     def refuse_pairs(self, verb: str) -> None:
@@ -182,13 +186,6 @@ class Model:
         if math.isnan(loss):
             raise broken("for the texts that it is scored on")
         return loss, sum(count for _, count, _ in parts)
-
-    def _calibration_errors(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
-        """How far its probabilities are from how often it is right: as they are, and at its fitted temperature."""
-        store, unit = self._encode(pairs), self.pipeline.run.data.target_tokenizer.kind
-        fitted = [] if self.calibration is None else [self.calibration.fit.temperature]
-        pipeline = writing(self.pipeline, "evaluate")
-        return calibration_errors(spoken(pipeline, store), list(dict.fromkeys((1.0, *fitted))), unit)
 
     def _encode(self, pairs: Iterable[tuple[str, str]]) -> PairStore:
         source, target = self.pipeline.source, self.pipeline.target

@@ -20,9 +20,11 @@ def test_a_table_with_signatures(trained, antiphon, pairs):
     lines = ended.out.splitlines()
     assert ended.code == 0
     assert lines[0].startswith("2 pairs, beam 5, ")
-    assert len(lines) == 15
+    assert len(lines) == 19
     assert lines[1].split()[0] == "BLEU"
-    assert [line.split("  ")[0] for line in lines[-2:]] == ["calibration error, raw", "calibration error"]
+    assert [line.split("  ")[0] for line in lines[-6:]] == [
+        f"calibration error{of}{raw}" for of in ("", " of words", " of answers") for raw in (", raw", "")
+    ]
     assert "100.00" in next(line for line in lines if line.startswith("exact match"))
 
 

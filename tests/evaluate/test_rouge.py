@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from antiphon.evaluate.rouge import common_length, rouge, words_of
+from antiphon.evaluate.rouge import common_length, in_common, rouge, words_of
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,7 @@ def slowly(one, other):
 @given(some.lists(some.sampled_from("abc"), max_size=7), some.lists(some.sampled_from("abc"), max_size=7))
 def test_the_longest_common_subsequence(one, other):
     assert common_length(one, other) == slowly(one, other)
+    shared = [symbol for symbol, is_shared in zip(one, in_common(one, other), strict=True) if is_shared]
+    assert len(shared) == slowly(one, other)
+    rest = iter(other)
+    assert all(symbol in rest for symbol in shared), "in the same order"

@@ -81,12 +81,15 @@ def calibration_errors(parts: Iterable[tuple[Tensor, Tensor]], temperatures: Seq
     for logits_CV, words_C in parts:
         for tally in tallies:
             tally.add(logits_CV, words_C)
-    found = []
-    for temperature, tally in zip(temperatures, tallies, strict=True):
-        name = "calibration error" if temperature != 1 else "calibration error, raw"
-        signature = f"ece|bins:{BINS}|unit:{unit}|temperature:{temperature:.4g}|version:{version('antiphon')}"
-        found.append(Score(name, 100 * tally.measured().error, signature, higher_is_better=False))
-    return found
+    measured = zip(temperatures, tallies, strict=True)
+    return [error_score(tally.measured().error, temperature, unit) for temperature, tally in measured]
+
+
+def error_score(error: float, temperature: float, unit: str, of: str = "", *signed: str) -> Score:
+    """In per cent, under a name that tells what is judged and whether a temperature is fitted."""
+    name = f"calibration error {of}".strip() + (", raw" if temperature == 1 else "")
+    parts = ["ece", f"bins:{BINS}", f"unit:{unit}", *signed, f"temperature:{temperature:.4g}"]
+    return Score(name, 100 * error, "|".join([*parts, f"version:{version('antiphon')}"]), higher_is_better=False)
 
 
 @dataclass(frozen=True)

@@ -46,13 +46,33 @@ def _grams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
 
 
 def common_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """The longest common subsequence, a row of the table in one integer (Hyyrö, 2004)."""
+    """Of the longest common subsequence."""
+    return (~_rows(one, other)[-1] & (1 << len(one)) - 1).bit_count()
+
+
+def in_common(one: Sequence[str], other: Sequence[str]) -> list[bool]:
+    """Which symbols of the first are in a longest common subsequence with the other; of equal ones the later."""
+    rows, found = _rows(one, other), [False] * len(one)
+    place, row = len(one) - 1, len(other)
+    while place >= 0 and row > 0:
+        if rows[row] >> place & 1:
+            place -= 1
+        elif not rows[row - 1] >> place & 1:
+            row -= 1
+        else:
+            found[place] = True
+            place, row = place - 1, row - 1
+    return found
+
+
+def _rows(one: Sequence[str], other: Sequence[str]) -> list[int]:
+    """The table of lengths, each row in one integer: a bit is 0 where the length grows at that place (Hyyrö, 2004)."""
     places: dict[str, int] = {}
     for place, symbol in enumerate(one):
         places[symbol] = places.get(symbol, 0) | 1 << place
     full = (1 << len(one)) - 1
-    row = full
+    rows = [full]
     for symbol in other:
-        matched = row & places.get(symbol, 0)
-        row = ((row + matched) | (row - matched)) & full
-    return (~row & full).bit_count()
+        matched = rows[-1] & places.get(symbol, 0)
+        rows.append(((rows[-1] + matched) | (rows[-1] - matched)) & full)
+    return rows

@@ -11,6 +11,9 @@ import torch
 
 import antiphon
 from antiphon.build.model import build_model
+from antiphon.commands.promises import constraints_are_honoured
+from antiphon.commands.verify import run_verify
+from antiphon.config.schema import Search
 from antiphon.config.toml import load_run
 from antiphon.data.running import encode_lines, spell_lines
 from antiphon.data.store import PairStore
@@ -65,6 +68,24 @@ def test_lines_longer_than_the_window_are_validated_on(tmp_path):
     sets = [*RUNNING, "train.max_steps=2", "train.validate_every=2"]
     train(load_run(None, None, {"data": {"train": [str(tmp_path / "text.txt")]}}, sets), tmp_path / "run")
     assert antiphon.load(tmp_path / "run").report["step"] == 2
+
+
+@pytest.mark.parametrize("name", ["counter", "runner"])
+def test_constraints_are_proved_on_it(name, request, capsys):
+    folder = request.getfixturevalue(name).pipeline.run.data.train[0].replace("text.txt", "run")
+    run_verify(Path(folder), None, as_json=True)
+    proofs = {proof["promise"]: proof for proof in json.loads(capsys.readouterr().out)["proofs"]}
+    assert all(proof["holds"] for proof in proofs.values())
+    tried = int(proofs["constraints are honoured"]["detail"].split()[0])
+    assert tried >= 8, "demanded and avoided of texts, avoided in running text"
+
+
+def test_a_constraint_that_is_not_honoured_is_found(counter, monkeypatch):
+    real = Pipeline.answer
+    monkeypatch.setattr(Pipeline, "answer", lambda self, texts, search=None: real(self, texts, Search(max_length=12)))
+    proof = constraints_are_honoured(counter.pipeline, ["one", "two", "three"])
+    assert not proof.holds
+    assert proof.detail.endswith("in 3 texts: 3 not honoured; first: 'one'")
 
 
 def is_counted(text):

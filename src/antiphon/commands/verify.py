@@ -8,32 +8,35 @@ import random
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
 
 from antiphon.api import load
 from antiphon.commands.lines import read_inputs, say_json
+from antiphon.commands.promises import (
+    FEW,
+    Proof,
+    constraints_are_honoured,
+    one_alone_is_itself,
+    one_draw_is_that_draw,
+    texts_of,
+)
 from antiphon.config.schema import Search
-from antiphon.data.batch import make_sources
 from antiphon.data.masking import hide_word
 from antiphon.data.prepare import VALID_PAIRS
 from antiphon.data.rows import has_questions
-from antiphon.data.vocab import END, SPECIAL, START, UNKNOWN
+from antiphon.data.vocab import SPECIAL
 from antiphon.errors import AntiphonError
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering, open_pipeline
 from antiphon.labelling.pointing import Pointing
-from antiphon.pipeline import Answer, Pipeline
-from antiphon.search.beam import Beam, beam_search
-from antiphon.search.ensemble import Ensemble, EnsembleState
-from antiphon.search.wishes import FORBIDDEN
+from antiphon.pipeline import Pipeline
 from antiphon.store import TOKENS, WEIGHTS, load_folder, read_tensors, save_settings, save_weights, weights_of
 
 _TEXTS = 64
 _WRITTEN = 50  # symbols that a language model adds to each, for it may never come to an end
-_FEW = 16  # of them, where one is searched by itself
 _CLOSE = 1e-3  # of a log-probability: float32 in another order of sums
 
 
@@ -41,13 +44,6 @@ class Broken(AntiphonError):
     """A promise that does not hold is our bug, not the user's mistake."""
 
     code = 1
-
-
-@dataclass(frozen=True)
-class Proof:
-    promise: str
-    holds: bool
-    detail: str
 
 
 def run_verify(folder: Path, file: Path | None, as_json: bool) -> None:
@@ -109,10 +105,10 @@ def prove(folder: Path, pipeline: Answering, texts: Sequence[str]) -> Iterator[P
     yield _step_is_all_at_once(pipeline, texts)
     yield from _rows_sum_to_one(pipeline, texts)
     yield _save_load_same(pipeline, texts)
+    yield constraints_are_honoured(pipeline, texts)
     if not pipeline.completes:
-        yield _constraints_are_honoured(pipeline, texts)
-        yield _one_alone_is_itself(pipeline, texts)
-    yield _one_draw_is_that_draw(pipeline, texts)
+        yield one_alone_is_itself(pipeline, texts)
+    yield one_draw_is_that_draw(pipeline, texts)
     if not pipeline.completes:
         yield _empty_stays_empty(pipeline)
 
@@ -130,12 +126,12 @@ def _checksums(folder: Path) -> Proof:
 
 def _batches_change_nothing(pipeline: Answering, texts: Sequence[str], beam: int) -> Proof:
     search = pipeline.run.search.model_copy(update={"beam": beam, "groups": 1, "n_best": 1, "sample": False})
-    alone = _texts(pipeline.answer(texts, search, batch_tokens=1))
+    alone = texts_of(pipeline.answer(texts, search, batch_tokens=1))
     shuffled = list(range(len(texts)))
     random.Random(2).shuffle(shuffled)  # noqa: S311
     different, tried = set(), 0
     for tokens in (1, 40, 200, 1000, 10_000):
-        found = _texts(pipeline.answer([texts[i] for i in shuffled], search, batch_tokens=tokens))
+        found = texts_of(pipeline.answer([texts[i] for i in shuffled], search, batch_tokens=tokens))
         different |= {i for i, text in zip(shuffled, found, strict=True) if text != alone[i]}
         tried += 1
     how = "" if not isinstance(pipeline, Pipeline) else ", greedy" if beam == 1 else f", beam {beam}"
@@ -167,7 +163,7 @@ def _rows_sum_to_one(pipeline: Answering, texts: Sequence[str]) -> Iterator[Proo
     """Of every layer and head."""
     if isinstance(pipeline, Pointing):
         return  # it shows where an answer begins and ends instead
-    some = [text for text in texts if text.strip()][:_FEW]
+    some = [text for text in texts if text.strip()][:FEW]
     least, most, rows = 1.0, 1.0, 0
     for text, found in zip(some, pipeline.answer(some), strict=True):
         looks = pipeline.look(text, found[0]).looks
@@ -187,7 +183,7 @@ def _save_load_same(pipeline: Answering, texts: Sequence[str]) -> Proof:
         save_weights(copy, weights_of(pipeline.model), pipeline.run, pipeline.source, pipeline.target)
         loaded = load_folder(copy)
         again = open_pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
-        same = _texts(again.answer(texts[:16])) == _texts(pipeline.answer(texts[:16]))
+        same = texts_of(again.answer(texts[:16])) == texts_of(pipeline.answer(texts[:16]))
     before, after = weights_of(pipeline.model), weights_of(loaded.model)
     equal = all(torch.equal(before[name], after[name]) for name in before)
     return Proof(
@@ -197,56 +193,6 @@ def _save_load_same(pipeline: Answering, texts: Sequence[str]) -> Proof:
     )
 
 
-def _constraints_are_honoured(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
-    """Each answer must contain a word of another one, and must not contain a word of its own."""
-    some = [text for text in texts if text.strip()][:_FEW]
-    search = pipeline.run.search.model_copy(update={"sample": False, "beam": 4, "n_best": 1, "groups": 1})
-    free = [answer.split() for answer in _texts(pipeline.answer(some, search))]
-    tried, broken = 0, list[str]()
-    for text, own, other in zip(some, free, free[1:] + free[:1], strict=True):
-        contain = [word for word in other[:1] if word not in own and _writable(pipeline, word)]
-        avoid = [word for word in own[:1] if not any(word in wanted for wanted in contain)]
-        wished = search.model_copy(update={"contain": contain, "avoid": avoid, "max_length": search.max_length + 64})
-        answer = pipeline.answer([text], wished)[0][0].text
-        tried += len(contain) + len(avoid)
-        if not all(word in answer for word in contain) or any(word in answer for word in avoid):
-            broken.append(text)
-    where = f"; first: {broken[0]!r}" if broken else ""
-    detail = f"{tried} words demanded or avoided in {len(some)} texts: {len(broken)} not honoured{where}"
-    return Proof("constraints are honoured", not broken, detail)
-
-
-def _writable(pipeline: Pipeline, word: str) -> bool:
-    """Whether it comes back as it is: a symbol that stands for the unknown does not."""
-    return UNKNOWN not in pipeline.target.encode(word) and pipeline.target.decode(pipeline.target.encode(word)) == word
-
-
-def _one_alone_is_itself(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
-    some = [text for text in texts if text.strip()][:_FEW]
-    search = pipeline.run.search.model_copy(update={"sample": False})
-    asked = pipeline.ask(some, search, some)
-    beam, equal = Beam(search.beam, 1, search.length_exponent), True
-    for batch in pipeline.batches(asked):
-        limits = [one.wish.limit for one in batch]
-        with torch.inference_mode():
-            state = pipeline.model.start(*make_sources([one.symbols for one in batch]))
-            alone = beam_search(pipeline.model, state, limits, beam, START, END, FORBIDDEN)
-            together = Ensemble([pipeline.model]), EnsembleState((state,))
-            equal &= alone == beam_search(*together, limits, beam, START, END, FORBIDDEN)
-    return Proof("an ensemble of one is the model", equal, f"{len(some)} texts, equal to the last bit")
-
-
-def _one_draw_is_that_draw(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
-    some = texts[:_FEW]
-    drawn = Search(sample=True, draws=1, max_length=50, max_source=pipeline.run.search.max_source)
-    found = [_texts(pipeline.answer(some, search)) for search in (drawn, drawn.model_copy(update={"mbr": "chrf"}))]
-    return Proof("minimum Bayes risk over one draw is that draw", found[0] == found[1], f"{len(some)} texts")
-
-
 def _empty_stays_empty(pipeline: Answering) -> Proof:
-    answers = _texts(pipeline.answer(["", "   "]))
+    answers = texts_of(pipeline.answer(["", "   "]))
     return Proof("an empty line has an empty answer", answers == ["", ""], repr(answers))
-
-
-def _texts(answers: Sequence[Sequence[Answer]]) -> list[str]:
-    return [found[0].text for found in answers]

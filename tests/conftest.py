@@ -43,3 +43,29 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run_folder(trained: Path, tmp_path: Path) -> Path:
     """A copy to be damaged."""
     return Path(shutil.copytree(trained, tmp_path / "run"))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, where it is installed."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium: apt-get install chromium")
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser, request):
+    """An empty page, as wide as `request.param` says; `asked` is all that it loads."""
+    context = browser.new_context(viewport={"width": getattr(request, "param", 1280), "height": 900})
+    found = context.new_page()
+    found.set_default_timeout(60_000)
+    asked = []
+    found.on("request", lambda request: asked.append(request.url))
+    found.asked = asked
+    yield found
+    context.close()

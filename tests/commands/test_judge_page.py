@@ -1,7 +1,6 @@
 """The judges' page and the comparison's, in a real browser: by keyboard, narrow and wide, and deaf to what texts say."""
 
 import re
-import shutil
 import threading
 
 import pytest
@@ -11,38 +10,7 @@ from antiphon.evaluate.compare import report
 from antiphon.evaluate.lengths import compare, measure
 from antiphon.evaluate.study import Study
 from antiphon.show.comparison import html_page
-
-PAYLOADS = [
-    "<script>window.ran = 1</script>", "<img src=x onerror='window.ran = 1'>", "<svg onload='window.ran = 1'>",
-    "</p><iframe srcdoc='<script>parent.ran = 1</script>'></iframe>", "javascript:window.ran = 1",
-    "<a href='javascript:window.ran=1' autofocus onfocus='window.ran=1'>x</a>", "${window.ran = 1}", "{{window.ran=1}}",
-    "\"><style>body{display:none}</style>", "<template><script>window.ran=1</script></template>", "\u202eevil\u202c",
-    "<link rel=stylesheet href=http://127.0.0.1:9/x.css>", "<base href=http://127.0.0.1:9/>", "<meta http-equiv=refresh content=0>",
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("no chromium: apt-get install chromium")
-    with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        yield found
-        found.close()
-
-
-@pytest.fixture
-def page(browser, request):
-    context = browser.new_context(viewport={"width": getattr(request, "param", 1280), "height": 900})
-    found = context.new_page()
-    found.set_default_timeout(60_000)
-    asked = []
-    found.on("request", lambda request: asked.append(request.url))
-    found.asked = asked
-    yield found
-    context.close()
+from tests.payloads import PAYLOADS
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ Nothing on the page runs: radio buttons zoom, the picture is scrolled, and style
 """
 
 import math
+import textwrap
 from string import Template
 
 from antiphon.config.schema import Search
@@ -16,6 +17,7 @@ LEFT, TOP, GAP = 12, 40, 46  # pixels: margins, and between two columns
 LINE, PAD, BETWEEN = 17, 7, 9  # a line of text in a box, around it, and between two boxes
 MIDDLE = PAD + LINE  # of a box with two lines, where lines arrive and leave
 LETTER, DIGIT, NARROWEST = 10, 8, 62
+NARROW = 32  # letters in a line of the numbers of a box, which a telephone has room for
 ZOOMS = (50, 75, 100, 150, 200)  # per cent, beside the whole width
 EMPTY = "nothing was searched: an empty text has an empty answer"
 
@@ -151,11 +153,12 @@ def _tip(node: Node, tree: BeamTree, box: Box, width: int, height: int) -> str:
     """An unseen cover over a box; pointing at it shows its numbers beside it, and so does Tab on the winner's path."""
     x, y, wide, high = box
     told = _told(node, tree)
-    room, tall = 16 + round(7.2 * max(map(width_of, told))), 12 + 18 * len(told)
-    left = max(min(x, width - room - 4), 4)
+    shown = [part for line in told for part in textwrap.wrap(line, NARROW, break_on_hyphens=False)]
+    room, tall = 16 + round(7.2 * max(map(width_of, shown))), 12 + 18 * len(shown)
+    left = max(min(x + (wide - room) // 2, width - room - 4), 4)
     top = y + high + 6 if y + high + 6 + tall <= height - 4 else max(y - tall - 6, 4)
     lines = "".join(
-        f'<text x="{left + 8}" y="{top + 20 + 18 * n}">{escaped(line)}</text>' for n, line in enumerate(told)
+        f'<text x="{left + 8}" y="{top + 20 + 18 * n}">{escaped(line)}</text>' for n, line in enumerate(shown)
     )
     focus = ' tabindex="0" role="img"' if node.won else ""
     return (

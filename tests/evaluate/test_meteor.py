@@ -47,6 +47,21 @@ def test_stages_weigh_less_the_less_is_equal(wordnet):
     assert meteor(["auto"], ["cars"], Meteor("en")).value == 0
 
 
+@pytest.mark.parametrize(
+    ("verb", "adjective", "same"),
+    # forget and placed as Debian numbers them, 18 bytes and one behind Princeton's; and as Princeton does.
+    [("00613036", "01681478", "00613018 01681477"), ("00613018", "01681477", "00613018 01681477")],
+)
+def test_debians_files_have_the_numbers_of_princetons(wordnet, tmp_path, verb, adjective, same):
+    (tmp_path / "index.verb").write_text(f"forget v 1 1 @ 1 1 {verb}  \nwake v 1 1 @ 1 1 02422967  \n")
+    (tmp_path / "index.adj").write_text(f"placed a 1 1 & 1 1 {adjective}  \n")
+    (tmp_path / "index.adv").write_text("by_chance r 2 0 2 0 00613036 01681477  \n")
+    known = Wordnet(tmp_path)
+    assert known.synsets("forget") | known.synsets("placed") == set(map(int, same.split()))
+    assert known.synsets("wake") == {2422967}
+    assert known.synsets("placed") < known.synsets("by_chance"), "one number by chance, as in the reference program"
+
+
 def test_a_corpus_is_more_than_the_mean_of_its_lines():
     metric = Meteor("fr")
     one, other = meteor(["a b"], ["a b"], metric).value, meteor(["x"], ["y z"], metric).value

@@ -30,3 +30,7 @@ class Interrupted(AntiphonError):
 def name_lines(count: int, first: int = 0) -> list[str]:
     """What texts are called that came without a file: by their number among all that were handed over, from one."""
     return [f"line {first + number}" for number in range(1, count + 1)]
+
+
+def so_many_lines(count: int) -> str:
+    return f"{count:,} line{'' if count == 1 else 's'}"

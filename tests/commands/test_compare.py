@@ -208,7 +208,7 @@ USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.ts
          "{folder}: not a model folder: it has no antiphon.toml. Name one that `antiphon train` made."),
         (
             ["{folder}/short", "{test}"],
-            "{folder}/short has 1 lines, but {test} has 4. "
+            "{folder}/short has 1 line, but {test} has 4. "
             "Line N of one must answer line N of the other: find the line that is missing.",
         ),
         (
@@ -269,7 +269,7 @@ USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.ts
         ),
         (
             ["{answers}", "{test}", "--references", "{folder}/short"],
-            "--references: {folder}/short has 1 lines, but {test} has 4. "
+            "--references: {folder}/short has 1 line, but {test} has 4. "
             "Line N of one belongs to line N of the other: find the line that is missing.",
         ),
         (

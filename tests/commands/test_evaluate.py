@@ -92,7 +92,7 @@ def test_two_aligned_files(trained, antiphon, tmp_path):
     [
         (None, "TEST: no such file as {}."),
         (b"", "TEST: {} is empty. Is it the right file?"),
-        (b"\t\n", "{}: no pair in it can be scored (1 lines). Is it source TAB target?"),
+        (b"\t\n", "{}: no pair in it can be scored (1 line). Is it source TAB target?"),
         (
             b"one\ntwo\n",
             "TEST: {0} has one column: 2 of 2 lines have no TAB, the first is {0}:1. "
@@ -154,7 +154,7 @@ def test_several_references_a_line_and_a_file(antiphon, pairs, answers, tmp_path
         ),
         (
             ["{0}/answers.txt", "{0}/test.tsv", "--references", "{0}/short"],
-            "--references: {0}/short has 1 lines, but {0}/test.tsv has 2. "
+            "--references: {0}/short has 1 line, but {0}/test.tsv has 2. "
             "Line N of one belongs to line N of the other: find the line that is missing.",
         ),
         (

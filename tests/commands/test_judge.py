@@ -192,7 +192,7 @@ def test_it_begins_goes_on_and_reports(antiphon, files):
         (["t.tsv", "a", "--sample", "0"], "judge.sample: 0 is not allowed: at least 1."),
         (
             ["t.tsv", "a", "short"],
-            "short has 1 lines, but t.tsv has 3. Line N of one must answer line N of the other: find the line that is missing.",
+            "short has 1 line, but t.tsv has 3. Line N of one must answer line N of the other: find the line that is missing.",
         ),
         (
             ["t.tsv", "a", "none"],

@@ -290,7 +290,7 @@ def test_models_with_different_target_vocabularies_do_not_write_together(trained
         (["--mbr", "chrf", "--beam", "1"], "search: mbr chooses among several answers: raise beam, or set sample = true"),
         (["--min-p", "1"], "search.min_p: 1.0 is not allowed: at least 0, below 1"),
         (["--contain", "sieben"],
-         "line 1: search.contain, keep or glossary: 'sieben': this model cannot write sieben: never seen in training. "
+         "line 1: search.contain: 'sieben': this model cannot write sieben: never seen in training. "
          "Spell it otherwise, or leave it out."),
         (["--contain", "eins zwei drei", "--max-length", "3"],
          "line 1: an answer with 'eins zwei drei' takes at least 4 symbols, its end counted, and 3 are allowed. "

@@ -233,7 +233,16 @@ def test_any_text_has_a_tree(trained, antiphon, tmp_path, text):
             ("--beam", "3", "--groups", "2"),
             "search: beam 3 cannot be divided into 2 groups of the same size: change one",
         ),
-        (("--beam", "--contain", "x y z"), "the text: search.contain, keep or glossary: "),
+        (
+            ("--beam", "--contain", "x y z"),
+            "the text: search.contain: 'x y z': this model cannot write x y z: never seen in training. "
+            "Spell it otherwise, or leave it out.\n",
+        ),
+        (
+            ("--beam", "--keep", "six"),
+            "the text: search.keep: 'six': this model cannot write six: never seen in training. "
+            "Spell it otherwise, or leave it out.\n",
+        ),
         (("--beam", "--glossary", "none.tsv"), "none.tsv: cannot be read: No such file or directory.\n"),
     ],
 )

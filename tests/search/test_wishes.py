@@ -158,7 +158,10 @@ def hold_to_batches(pipeline, search):
     ("kind", "keys", "message"),
     [
         ("words", {"contain": ["Zebra"]},
-         "line 1: search.contain, keep or glossary: 'Zebra': this model cannot write Zebra: never seen in training. "
+         "line 1: search.contain: 'Zebra': this model cannot write Zebra: never seen in training. "
+         "Spell it otherwise, or leave it out."),
+        ("words", {"glossary": [["das", "Zebra"]]},
+         "line 1: search.glossary: 'Zebra': this model cannot write Zebra: never seen in training. "
          "Spell it otherwise, or leave it out."),
         ("words", {"prefix": "das Zebra"},
          "search.prefix: 'das Zebra': this model cannot write Zebra: never seen in training. "
@@ -166,7 +169,7 @@ def hold_to_batches(pipeline, search):
         ("words", {"answers": ["gut", "Zebra"]},
          "search.answers: 'Zebra': this model cannot write Zebra: never seen in training. "
          "Spell it otherwise, or leave it out."),
-        ("subwords", {"contain": [" "]}, "line 1: search.contain, keep or glossary: a text is empty. Leave it out."),
+        ("subwords", {"contain": [" "]}, "line 1: search.contain: a text is empty. Leave it out."),
         ("subwords", {"avoid": ["gut", ""]}, "search.avoid: a text is empty. Leave it out."),
         ("subwords", {"answers": [""]}, "search.answers: a text is empty. Leave it out."),
         ("words", {"contain": ["das gut"], "avoid": ["s g"]},

@@ -131,7 +131,9 @@ def test_groups_and_all_answers_that_are_given():
     assert "★2 −0.71" in page
     assert "finished, and given as answer 2" in page
     assert "b, step 1, group 2, rank 2 of those kept" in page
-    assert "★2 -0.71" in branches.terminal(found, 80, colour=False)
+    drawn_in_letters = branches.terminal(found, 80, colour=False)
+    assert "★2 -0.71" in drawn_in_letters
+    assert " ".join(drawn_in_letters.split()).endswith(branches.SEVERAL.strip())
 
 
 def test_a_group_that_stopped_left_its_hypotheses_open():

@@ -12,7 +12,7 @@ from antiphon.config.schema import Rows
 from antiphon.data.corpus import Pair, Row, read_lines, read_rows
 from antiphon.data.holes import judged
 from antiphon.data.rows import NOUNS, has_source, read_texts
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, so_many_lines
 from antiphon.labelling.opening import Answering
 
 Reader = Callable[[str, str | None], Iterator[Row]]  # of a test file, and that of its targets where they are apart
@@ -42,7 +42,7 @@ class Asked:
 
     def say_left_out(self) -> None:
         for fault, count in self.left_out.items():
-            say(f"{self.file}: {count:,} {'line' if count == 1 else 'lines'} left out: {fault}")
+            say(f"{self.file}: {so_many_lines(count)} left out: {fault}")
 
 
 def read_test(test: str, target: str | None, rows: Rows = "pairs", read: Reader | None = None) -> Asked:
@@ -71,7 +71,7 @@ def read_test(test: str, target: str | None, rows: Rows = "pairs", read: Reader 
     if not pairs:
         what = " Is it source TAB target?" if rows == "pairs" else ""
         what = f" It has: {', '.join(faults)}." if read is not None else what
-        raise AntiphonError(f"{test}: no {NOUNS[rows]} in it can be scored ({lines:,} lines).{what}")
+        raise AntiphonError(f"{test}: no {NOUNS[rows]} in it can be scored ({so_many_lines(lines)}).{what}")
     return Asked(test, pairs, numbers, lines, dict(faults))
 
 
@@ -99,7 +99,7 @@ def read_references(paths: Sequence[str], asked: Asked) -> list[list[str]] | Non
         lines = list(read_lines(path, "--references"))
         if len(lines) != asked.lines:
             raise AntiphonError(
-                f"--references: {path} has {len(lines):,} lines, but {asked.file} has {asked.lines:,}. "
+                f"--references: {path} has {so_many_lines(len(lines))}, but {asked.file} has {asked.lines:,}. "
                 "Line N of one belongs to line N of the other: find the line that is missing."
             )
         for place, number in enumerate(asked.numbers):

@@ -14,7 +14,7 @@ from antiphon.commands.lines import read_inputs, refuse_idle
 from antiphon.commands.marks import reader_of
 from antiphon.config.schema import Search
 from antiphon.data.corpus import STRAY
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, so_many_lines
 from antiphon.labelling.opening import Labelling
 from antiphon.trained import Model
 
@@ -131,7 +131,7 @@ def read_answers(path: str, asked: Asked) -> tuple[str, ...]:
     lines = list(read_inputs(Path(path)))
     if len(lines) != asked.lines:
         raise AntiphonError(
-            f"{path} has {len(lines):,} lines, but {asked.file} has {asked.lines:,}. "
+            f"{path} has {so_many_lines(len(lines))}, but {asked.file} has {asked.lines:,}. "
             + (
                 "It is empty: make it anew."
                 if not lines

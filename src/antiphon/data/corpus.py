@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from antiphon.data.text import LONE_SURROGATE
-from antiphon.errors import AntiphonError
+from antiphon.errors import AntiphonError, so_many_lines
 
 SplitName = Literal["train", "valid", "test"]
 Fault = Literal[
@@ -204,7 +204,7 @@ def _read_aligned(path: str, target_path: str, key: str) -> Iterator[Row]:
         yield _row(source.text, target.text, f"{path}:{counts[0]}", None, source.sound and target.sound, oddities)
     if counts[0] != counts[1]:
         raise AntiphonError(
-            f"{key}: {path} has {counts[0]:,} lines, but {target_path} has {counts[1]:,}. "
+            f"{key}: {path} has {so_many_lines(counts[0])}, but {target_path} has {counts[1]:,}. "
             "Line N of one must answer line N of the other: find the line that is missing."
         )
 

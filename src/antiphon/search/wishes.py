@@ -66,7 +66,7 @@ class Wishes:
         if not phrases:
             return Wish(min(usual + len(self.prefix), most))
         if phrases not in self.demands:
-            spellings = [spell(self.target, phrase, f"{place}: search.contain, keep or glossary") for phrase in phrases]
+            spellings = [spell(self.target, phrase, f"{place}: search.{self._asks(phrase)}") for phrase in phrases]
             self.demands[phrases] = Demand(spellings, self.avoid, START, self.end, FORBIDDEN)
         demand = self.demands[phrases]
         after = demand.first()
@@ -84,6 +84,11 @@ class Wishes:
                 f"{most:,} are allowed. Raise search.max_length where the model can, or ask for less."
             )
         return Wish(min(usual + needed, most), demand)
+
+    def _asks(self, phrase: str) -> str:
+        """The key that demands a phrase."""
+        listed = {"contain": self.search.contain, "keep": self.search.keep}
+        return next((key for key, texts in listed.items() if phrase in map(normalise, texts)), "glossary")
 
     def _of_answers(self, phrases: tuple[str, ...], place: str, most: int) -> Wish:
         if (phrases, most) not in self.trees:

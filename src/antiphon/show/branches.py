@@ -17,6 +17,8 @@ KEY = (
     "╌ cut at once. After each symbol the log-probability so far."
 )
 
+SEVERAL = " ★2 and so on: further answers that are given, in their order."
+
 
 def terminal(tree: BeamTree, width: int, colour: bool) -> str:
     """The tree, no line wider than `width` (40 at the least)."""
@@ -24,7 +26,8 @@ def terminal(tree: BeamTree, width: int, colour: bool) -> str:
     head = [cut(legible(tree.answer), width), *textwrap.wrap(in_words(tree), width)]
     if not tree.steps:
         return "\n".join(head)
-    return "\n".join([*head, "", *_Drawing(tree, width, colour).lines(), "", *textwrap.wrap(KEY, width)])
+    key = KEY + (SEVERAL if any((node.given or 1) > 1 for node in tree.nodes) else "")
+    return "\n".join([*head, "", *_Drawing(tree, width, colour).lines(), "", *textwrap.wrap(key, width)])
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,7 @@ class Model:
 
     def gradients(self, text: str, tell: Callable[[int, int], None] | None = None) -> Gradients:
         """How far gradients reach in each recurrent layer, over this text and its answer; `tell` hears of the steps."""
-        return read_chains(writing(self.pipeline, "show --gradients"), text, tell)
+        return read_chains(self.pipeline, text, tell)
 
 
 def _widened(given: Mapping[str, Any], own: Search) -> Mapping[str, Any]:

@@ -167,8 +167,12 @@ def test_it_shows_which_words_it_looked_at(folder, antiphon, tmp_path):
     assert (len(weights), len(weights[0]), len(weights[0][0])) == (1, 2, 1)  # a layer, a head for each query, an answer
     assert told["symbols"]["cross"]["columns"] == ["the", "film", "was", "lovely", "</s>"]
     assert antiphon("show", folder, "the film was lovely", "--out", tmp_path / "x.html").code == 0
-    refused = antiphon("show", folder, "fine", "--gradients")
-    assert refused.err == "antiphon: show --gradients: a classifier writes nothing word by word. Leave it out.\n"
+
+
+def test_it_shows_how_far_gradients_reach(folder, antiphon):
+    told = json.loads(antiphon("show", folder, "the film was lovely", "--gradients", "--json").out)
+    assert told["answer"] == "good"
+    assert told["chains"][0]["symbols"] == ["the", "film", "was", "lovely", "</s>"]
 
 
 def test_its_promises_hold(folder, antiphon):

@@ -102,8 +102,8 @@ def test_it_shows_where_the_answer_begins_and_ends(folder, antiphon, tmp_path):
     assert ends["columns"][end.index(max(end))] == "dogs"
     assert antiphon("show", folder, f"What ?\t{PARAGRAPH}", "--out", tmp_path / "x.html").code == 0
     assert "How likely the answer begins" in (tmp_path / "x.html").read_text()
-    refused = antiphon("show", folder, "x\ty", "--gradients")
-    assert refused.err == "antiphon: show --gradients: a model of spans writes nothing word by word. Leave it out.\n"
+    told = json.loads(antiphon("show", folder, f"What ?\t{PARAGRAPH}", "--gradients", "--json").out)
+    assert told["chains"][0]["symbols"][:4] == ["<s>", "What", "?", "</s>"]
 
 
 def test_its_promises_hold(folder, antiphon):

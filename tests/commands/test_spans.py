@@ -134,6 +134,17 @@ def test_lines_that_cannot_be_answered_are_refused(folder, antiphon, line, compl
     assert (ended.code, ended.err) == (2, f"antiphon: {complaint}\n")
 
 
+def test_a_question_of_a_file_is_named_by_its_place(folder, antiphon, tmp_path):
+    file, long = tmp_path / "q.jsonl", "a b c d e f g h"
+    rows = [{"question": question, "context": "Ben has a cat .", "answers": []} for question in ("What ?", long)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ended = antiphon("predict", folder, file)
+    assert ended.err == (
+        f"antiphon: {file}:2: the question has 8 symbols, more than half of the 14 that this model reads at once. "
+        "Shorten it.\n"
+    )
+
+
 def test_files_that_cannot_be_answered_are_refused(folder, antiphon, tmp_path):
     file = tmp_path / "f.json"
     file.write_text('{"title": "no data"}')

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from antiphon.confidence import read_calibration
 from antiphon.config.toml import load_run
+from antiphon.data.given import given_pairs, given_texts
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import lengths
 from antiphon.evaluate.compare import SURE, Certainty, Report, report
@@ -60,7 +61,7 @@ def load(
 
 
 def compare(
-    systems: Mapping[str, Model | Sequence[str]],
+    systems: Mapping[str, Model | Iterable[str]],
     pairs: Iterable[tuple[str, str]],
     *,
     metric: Metric = "bleu",
@@ -75,7 +76,7 @@ def compare(
     `bins` are the longest lengths of all bins but the last; absent, bins of about as many pairs each. `references` are
     further right answers, a list a pair.
     """
-    sources, targets = gather(list(pairs), references, any_target=False)
+    sources, targets = gather(given_pairs(pairs, "compare"), references, any_target=False)
     measured = lengths.measure(sources, bins)
     answers: dict[str, Sequence[str]] = {}
     for name, system in systems.items():
@@ -84,7 +85,7 @@ def compare(
         if isinstance(system, Model):
             system.refuse_pairs("compare")
             system = [best.text for best, *_ in system.pipeline.answer(sources, system.search({"beam": beam}))]
-        answers[name] = system
+        answers[name] = given_texts(system, f"compare: {name}")
     return report(lengths.compare(answers, targets, measured, metric, scoring), sources, targets, certainty)
 
 

@@ -52,12 +52,14 @@ def load(
             raise AntiphonError(
                 f"{role}: {path} is a {judge.run.model.kind}, and {wanted} is needed. Name such a folder."
             )
-    pipeline = open_pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
+    calibration = read_calibration(loaded.report, str(Path(folder) / REPORT))
+    temperature = 1.0 if calibration is None else calibration.fit.temperature
+    pipeline = open_pipeline(loaded.model, loaded.source, loaded.target, loaded.run, temperature)
     if beside or any(judges):
         own = writing(pipeline, str(folder), "No other can write or choose with it: load it alone.")
         pipeline = Pipeline(own.model, own.source, own.target, own.run, beside, Jury(*judges))
         pipeline.refuse_strangers(str(folder), list(map(str, partners)))
-    return Model(pipeline, loaded.report, read_calibration(loaded.report, str(Path(folder) / REPORT)))
+    return Model(pipeline, loaded.report, calibration)
 
 
 def compare(

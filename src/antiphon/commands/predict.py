@@ -119,8 +119,7 @@ def run_embed(folder: Path, int8: bool, file: Path | None, given: Sequence[str],
 def _labels(model: Model, texts: Sequence[str], wanted: Wanted) -> Sequence[Mapping[str, float] | None]:
     if not (wanted.as_json and isinstance(model.pipeline, Classifying)):
         return [None] * len(texts)
-    temperature = 1.0 if model.calibration is None else model.calibration.fit.temperature
-    probabilities = model.pipeline.probabilities(texts, temperature)
+    probabilities = model.pipeline.probabilities(texts)
     return [{label: round(chance, 6) for label, chance in found.items()} for found in probabilities]
 
 

@@ -201,9 +201,7 @@ class Model:
         """How sure the model may be of each text's answer: calibrated probabilities, and signs that it went wrong."""
         asked, found = given_texts(texts, "confidence"), list(answers)
         if len(asked) != len(found):
-            raise AntiphonError(
-                f"confidence: {len(asked)} texts and {len(found)} answers. Give one for each text."
-            )
+            raise AntiphonError(f"confidence: {len(asked)} texts and {len(found)} answers. Give one for each text.")
         return judge_answers(self.pipeline, self.calibration, asked, found)
 
     def show(self, text: str, expected: str | None = None) -> Attention:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from antiphon.config.layers import last_naming, without
 from antiphon.config.schema import (
     Attending,
     Classifier,
@@ -41,12 +42,12 @@ def without_idle(tables: dict[str, Any], layers: Sequence[dict[str, Any]], run: 
     What no layer names came with a folder that the run starts from, and stays as it is there.
     """
     for idle in idle_keys(run):
-        named = _last_naming(layers, idle.address)
+        named = last_naming(layers, idle.address)
         if named < 0:
             continue
-        if named >= max(_last_naming(layers, maker) for maker in idle.makers):
+        if named >= max(last_naming(layers, maker) for maker in idle.makers):
             raise AntiphonError(f"{idle.address}: {idle.because}")
-        tables = _without(tables, idle.address.split("."))
+        tables = without(tables, idle.address.split("."))
     return tables
 
 
@@ -137,21 +138,3 @@ def _of_search(run: Run) -> Iterator[Idle]:
 
 def _given(table: Table, key: str) -> bool:
     return bool(getattr(table, key) != type(table).model_fields[key].default)
-
-
-def _last_naming(layers: Sequence[dict[str, Any]], address: str) -> int:
-    """The last layer that says anything at this address; -1: none does."""
-    return max((number for number, layer in enumerate(layers) if _names(layer, address.split("."))), default=-1)
-
-
-def _names(table: Any, steps: Sequence[str]) -> bool:
-    if not steps:
-        return True
-    return isinstance(table, dict) and steps[0] in table and _names(table[steps[0]], steps[1:])
-
-
-def _without(table: dict[str, Any], steps: Sequence[str]) -> dict[str, Any]:
-    first, *rest = steps
-    if not rest:
-        return {key: value for key, value in table.items() if key != first}
-    return table | {first: _without(table[first], rest)}

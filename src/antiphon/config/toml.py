@@ -31,7 +31,7 @@ def load_run(path: Path | None, recipe: str | None, data: dict[str, Any], sets: 
     tables: dict[str, Any] = {}
     for layer in layers:
         tables = lay_over(tables, layer)
-    whole = with_starts(tables, read_resolved)
+    whole = with_starts(tables, layers, read_resolved)
     return _validate(without_idle(whole, layers, _validate(whole)))
 
 

@@ -216,6 +216,14 @@ def test_importing_it_does_not_import_torch():
 
 
 PAIRS = [("one", "eins"), ("two one", "eins zwei")]
+
+
+def test_unknown_targets_are_signed(model):
+    assert all("unknown" not in score.signature for score in model.likelihood(PAIRS))
+    for score in model.likelihood([("one", "eins sieben"), ("unseen", "eins")]):
+        assert "|unknown:20.00%|version:" in score.signature, "a source is not counted"
+
+
 FORMS = {"tuples": tuple, "iterators": iter, "lists of lists": lambda pairs: [list(pair) for pair in pairs]}
 
 

@@ -157,7 +157,8 @@ class Model:
             raise AntiphonError("evaluate_texts: this model answers sources. Give it pairs: model.evaluate(pairs).")
         store = PairStore.of([([], self.pipeline.target.encode(text)) for text in texts])
         loss, symbols = self._loss(store)
-        return text_scores(loss, symbols, self.pipeline.run.data.target_tokenizer.kind, texts)
+        kind = self.pipeline.run.data.target_tokenizer.kind
+        return text_scores(loss, symbols, kind, texts, store.unknown_targets)
 
     def score(self, pairs: Iterable[tuple[str, str] | str]) -> list[float]:
         """log P(target | source) of each pair, or log P(text) of each text: how likely the model finds them."""
@@ -173,10 +174,12 @@ class Model:
         """Perplexity and bits per character of the targets, the true words before each being given."""
         pairs, unit = given_pairs(pairs, "likelihood"), self.pipeline.run.data.target_tokenizer.kind
         _refuse_nothing(pairs, "likelihood")
-        loss, symbols = self._loss(self._encode(pairs))
+        store = self._encode(pairs)
+        (loss, symbols), unknown = self._loss(store), store.unknown_targets
         texts = [normalise(target) for _, target in pairs]
-        bits = [score for score in text_scores(loss, symbols, unit, texts) if score.name == "bits per character"]
-        return [metrics.perplexity(loss, symbols, unit), *bits]
+        found = text_scores(loss, symbols, unit, texts, unknown)
+        bits = [score for score in found if score.name == "bits per character"]
+        return [metrics.perplexity(loss, symbols, unit, unknown), *bits]
 
     def _loss(self, store: PairStore) -> tuple[float, int]:
         """-log P of all targets, and their symbols."""

@@ -100,7 +100,9 @@ def html_page(found: Gradients, intro: str) -> str:
         caption="Each chain in numbers; the last column holds the largest singular values of its recurrent matrices.",
         table=_table(found.chains),
     )
-    return html_file("gradients", TITLE, intro, article)
+    # On a narrow screen it scrolls, rather than shrink until nothing can be read.
+    style = f"#gradients-1 {{ min-width: {WIDTH * 4 // 5}px; }}\n"
+    return html_file("gradients", TITLE, intro, article, style)
 
 
 def _drawing(chains: Sequence[Chain]) -> tuple[str, int]:

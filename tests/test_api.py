@@ -225,3 +225,75 @@ def test_the_package_shows_what_it_promises():
 def test_importing_it_does_not_import_torch():
     code = "import antiphon, sys; assert 'torch' not in sys.modules; antiphon.AntiphonError; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+PAIRS = [("one", "eins"), ("two one", "eins zwei")]
+
+
+def test_unknown_targets_are_signed(model):
+    assert all("unknown" not in score.signature for score in model.likelihood(PAIRS))
+    for score in model.likelihood([("one", "eins sieben"), ("unseen", "eins")]):
+        assert "|unknown:20.00%|version:" in score.signature, "a source is not counted"
+
+
+FORMS = {"tuples": tuple, "iterators": iter, "lists of lists": lambda pairs: [list(pair) for pair in pairs]}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_pairs_come_in_any_form(model, form):
+    assert model.evaluate(form(PAIRS), references=iter([("uno",), ("dos uno",)])) == model.evaluate(
+        PAIRS, references=[["uno"], ["dos uno"]]
+    )
+    assert model.likelihood(form(PAIRS)) == model.likelihood(PAIRS)
+    assert model.score(form(PAIRS)) == model.score(PAIRS)
+    answers = ["eins", "zwei"]
+    compared = antiphon.compare({"a": iter(answers)}, form(PAIRS))
+    assert compared.comparison.systems[0].answers == ("eins", "zwei")
+
+
+@pytest.mark.parametrize("form", [tuple, iter])
+def test_texts_come_in_any_form(model, form):
+    texts = ["one", "two one"]
+    assert model.predict(form(texts)) == model.predict(texts)
+    np.testing.assert_array_equal(model.embed(form(texts)), model.embed(texts))
+    best = [found[0] for found in model.predict(texts)]
+    assert model.confidence(form(texts), form(best)) == model.confidence(texts, best)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda model: model.predict("one"), "predict: 'one' is given, and texts are expected. Put it into a list."),
+        (lambda model: model.predict(5), "predict: 5 is given, and texts are expected. Put it into a list."),
+        (lambda model: model.predict(["one", 5]), "predict: text 2 is 5, and not a text. Give a str."),
+        (lambda model: model.embed("one"), "embed: 'one' is given, and texts are expected. Put it into a list."),
+        (
+            lambda model: model.score("one"),
+            "score: 'one' is given, and pairs or texts are expected. Put it into a list.",
+        ),
+        (
+            lambda model: model.evaluate([("one", "eins"), "two"]),
+            "evaluate: pair 2 is 'two', and not a source and a target. Give two texts.",
+        ),
+        (
+            lambda model: model.likelihood([("a", "b", "c")]),
+            "likelihood: pair 1 is ['a', 'b', 'c'], and not a source and a target. Give two texts.",
+        ),
+        (
+            lambda model: model.confidence(["one"], []),
+            "confidence: 1 texts and 0 answers. Give one for each text.",
+        ),
+        (
+            lambda model: model.evaluate(PAIRS, references=["uno", "dos"]),
+            "references: those of pair 1 are 'uno'. Put them into a list.",
+        ),
+        (
+            lambda model: antiphon.compare({"a": ["eins", None]}, PAIRS),
+            "compare: a: text 2 is None, and not a text. Give a str.",
+        ),
+    ],
+)
+def test_what_is_no_list_of_texts_or_pairs_is_explained(model, ask, message):
+    with pytest.raises(AntiphonError) as caught:
+        ask(model)
+    assert str(caught.value) == message

@@ -155,6 +155,16 @@ def test_every_unit_tells_of_the_same_likelihood():
     assert scores["bits per byte"].signature.startswith("bits|unit:bytes|ends:counted|version:")
 
 
+def test_the_share_of_unknown_words_is_signed(counter):
+    """Nothing is paid for the letters of a word that is not known, and who reads the score is told."""
+    assert all("unknown" not in score.signature for score in counter.evaluate_texts(["one two three"]))
+    few, many = (counter.evaluate_texts([f"one two {word}"]) for word in ("zebra", "hippopotamus"))
+    for short, long in zip(few, many, strict=True):
+        assert "|unknown:25.00%|version:" in short.signature
+        assert short.signature == long.signature
+    assert few[0].value == many[0].value, "both are any unknown word"
+
+
 def test_a_running_text_is_counted_once_whatever_the_batch(runner):
     texts = counting(20, seed=3)
     first, *_ = runner.evaluate_texts(texts)

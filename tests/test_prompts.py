@@ -230,19 +230,47 @@ def test_noise_reaches_the_source_of_a_row():
     assert lost[1] < lost[0] == int(batch.mask_BS.sum())
 
 
-def test_a_model_of_texts_is_trained_further_by_prompts(tmp_path):
-    """GPT: first to write, then to answer, with the same words and weights."""
-    (tmp_path / "text.txt").write_text("one two three\nsix eins zwei\n" * 20, encoding="utf-8")
+SHORT = ("train.max_steps=1", "train.self_check=false", "train.learning_rate=1e-9", "train.warmup=0", "train.average=0")
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory):
+    """The folder of a model that has learnt to write, and next to nothing."""
+    place = tmp_path_factory.mktemp("writer")
+    (place / "text.txt").write_text("one two three\nsix eins zwei\n" * 20, encoding="utf-8")
     decoder = "model.decoder={kind=transformer,width=16,layers=1,heads=2,feedforward=32,dropout=0.0}"
-    short = ("train.max_steps=1", "train.self_check=false", "train.learning_rate=1e-9", "train.warmup=0")
-    texts = ("model.kind=language_model", "data.target.tokenizer={kind=words}", decoder, *short)
-    train(load_run(None, None, {"data": {"train": [str(tmp_path / "text.txt")]}}, list(texts)), tmp_path / "writer")
+    texts = ("model.kind=language_model", "data.target.tokenizer={kind=words}", decoder, *SHORT)
+    train(load_run(None, None, {"data": {"train": [str(place / "text.txt")]}}, list(texts)), place / "run")
+    return place / "run"
+
+
+@pytest.mark.parametrize("recipe", [None, "gpt-prompt"])
+def test_a_model_of_texts_is_trained_further_by_prompts(writer, recipe, tmp_path):
+    """GPT: first to write, then to answer, with the same words and weights; a recipe gives way to the folder."""
     pairs = write_pairs(tmp_path / "pairs.tsv")
-    sets = ("model.kind=language_model", "model.reads=pairs", f"train.start.decoder={tmp_path / 'writer'}", *short)
-    train(load_run(None, None, {"data": {"train": [str(pairs)]}}, list(sets)), tmp_path / "run")
-    writer, answering = antiphon.load(tmp_path / "writer"), antiphon.load(tmp_path / "run")
-    assert answering.pipeline.target.to_bytes() == writer.pipeline.target.to_bytes()
-    theirs = dict(writer.pipeline.model.named_parameters())
-    for key, value in answering.pipeline.model.named_parameters():
+    kind = () if recipe else ("model.kind=language_model", "model.reads=pairs")
+    sets = (*kind, f"train.start.decoder={writer}", *SHORT)
+    train(load_run(None, recipe, {"data": {"train": [str(pairs)]}}, list(sets)), tmp_path / "run")
+    first, answering = antiphon.load(writer), antiphon.load(tmp_path / "run")
+    assert answering.pipeline.target.to_bytes() == first.pipeline.target.to_bytes()
+    theirs, ours = (dict(one.pipeline.model.named_parameters()) for one in (first, answering))
+    assert set(ours) == set(theirs)
+    for key, value in ours.items():
         torch.testing.assert_close(value, theirs[key], atol=1e-6, rtol=1e-4)
     assert not answering.pipeline.completes
+
+
+def test_a_decoder_of_a_seq2seq_starts_from_a_model_of_texts(writer, tmp_path):
+    """Words, layers and head are those of the folder; what looks at the source is new."""
+    pairs = write_pairs(tmp_path / "pairs.tsv")
+    encoder = "model.encoder={kind=transformer,width=16,layers=1,heads=2,feedforward=32}"
+    sets = ("data.source.tokenizer={kind=words}", encoder, f"train.start.decoder={writer}", *SHORT)
+    train(load_run(None, None, {"data": {"train": [str(pairs)]}}, list(sets)), tmp_path / "run")
+    first, answering = antiphon.load(writer), antiphon.load(tmp_path / "run")
+    assert answering.pipeline.target.to_bytes() == first.pipeline.target.to_bytes()
+    theirs, ours = (dict(one.pipeline.model.named_parameters()) for one in (first, answering))
+    for key, value in theirs.items():
+        torch.testing.assert_close(ours[key], value, atol=1e-6, rtol=1e-4)
+    new = {key for key in ours if key not in theirs and not key.startswith(("source.", "encoder."))}
+    assert new
+    assert all("memory_attention" in key for key in new), new

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from antiphon.confidence import read_calibration
 from antiphon.config.toml import load_run
+from antiphon.data.given import given_pairs, given_texts
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import lengths
 from antiphon.evaluate.compare import SURE, Certainty, Report, report
@@ -51,16 +52,18 @@ def load(
             raise AntiphonError(
                 f"{role}: {path} is a {judge.run.model.kind}, and {wanted} is needed. Name such a folder."
             )
-    pipeline = open_pipeline(loaded.model, loaded.source, loaded.target, loaded.run)
+    calibration = read_calibration(loaded.report, str(Path(folder) / REPORT))
+    temperature = 1.0 if calibration is None else calibration.fit.temperature
+    pipeline = open_pipeline(loaded.model, loaded.source, loaded.target, loaded.run, temperature)
     if beside or any(judges):
         own = writing(pipeline, str(folder), "No other can write or choose with it: load it alone.")
         pipeline = Pipeline(own.model, own.source, own.target, own.run, beside, Jury(*judges))
         pipeline.refuse_strangers(str(folder), list(map(str, partners)))
-    return Model(pipeline, loaded.report, read_calibration(loaded.report, str(Path(folder) / REPORT)))
+    return Model(pipeline, loaded.report, calibration)
 
 
 def compare(
-    systems: Mapping[str, Model | Sequence[str]],
+    systems: Mapping[str, Model | Iterable[str]],
     pairs: Iterable[tuple[str, str]],
     *,
     metric: Metric = "bleu",
@@ -75,7 +78,7 @@ def compare(
     `bins` are the longest lengths of all bins but the last; absent, bins of about as many pairs each. `references` are
     further right answers, a list a pair.
     """
-    sources, targets = gather(list(pairs), references, any_target=False)
+    sources, targets = gather(given_pairs(pairs, "compare"), references, any_target=False)
     measured = lengths.measure(sources, bins)
     answers: dict[str, Sequence[str]] = {}
     for name, system in systems.items():
@@ -84,7 +87,7 @@ def compare(
         if isinstance(system, Model):
             system.refuse_pairs("compare")
             system = [best.text for best, *_ in system.pipeline.answer(sources, system.search({"beam": beam}))]
-        answers[name] = system
+        answers[name] = given_texts(system, f"compare: {name}")
     return report(lengths.compare(answers, targets, measured, metric, scoring), sources, targets, certainty)
 
 

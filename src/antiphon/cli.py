@@ -615,7 +615,7 @@ def show(
     beam
         The tree of a beam search, K hypotheses wide; without K as wide as the model's own. Comes after TEXT.
     gradients
-        The norm of d h(T) / d h(t) in each recurrent layer: vanishes, stable or explodes.
+        The norm of d h(T) / d h(t) in each recurrent layer, of an LSTM that of c too: vanishes, stable or explodes.
     out
         Also write a self-contained page (.html) or a picture (.svg).
     json

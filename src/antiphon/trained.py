@@ -7,6 +7,7 @@ from typing import Any
 from antiphon.confidence import Calibration, Confidence, judge_answers
 from antiphon.config.schema import Search
 from antiphon.config.toml import with_search
+from antiphon.data.given import given_pairs, given_texts, listed
 from antiphon.data.store import PairStore
 from antiphon.data.text import normalise
 from antiphon.errors import AntiphonError
@@ -46,7 +47,7 @@ class Model:
 
     def predict(
         self,
-        texts: Sequence[str],
+        texts: Iterable[str],
         search: Search | None = None,
         *,
         beam: int | None = None,
@@ -66,7 +67,7 @@ class Model:
             "beam": beam, "n_best": n_best, "length_exponent": length_exponent, "sample": sample,
             "temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed,
         }  # fmt: skip
-        return self.pipeline.answer(texts, self.search(changes, search))
+        return self.pipeline.answer(given_texts(texts, "predict"), self.search(changes, search))
 
     def search(self, changes: Mapping[str, Any], base: Search | None = None) -> Search:
         """The model's own [search], or another, with these keys changed; None leaves a key as it is.
@@ -98,12 +99,13 @@ class Model:
         are further right answers, a list a pair. A language model at `endpoint` is asked to judge too. Of a model of
         spans a source is question TAB paragraph, and a target of nothing says that there is no answer.
         """
+        pairs = given_pairs(pairs, "evaluate")
         if isinstance(self.pipeline, Labelling):
             return self.mark(pairs, tell, search).scores
         if isinstance(self.pipeline, Pointing):
-            return mark_answers(self.pipeline, *gather(list(pairs), references, any_target), search, tell)
+            return mark_answers(self.pipeline, *gather(pairs, references, any_target), search, tell)
         self.refuse_pairs("evaluate")
-        pairs, judge = list(pairs), scoring.meteor()
+        judge = scoring.meteor()
         _refuse_nothing(pairs, "evaluate")
         sources, targets = gather(pairs, references, any_target)
         given = [found[0] for found in self.pipeline.answer(sources, search, tell=tell)]
@@ -143,7 +145,7 @@ class Model:
         if not isinstance(self.pipeline, Labelling):
             raise AntiphonError("mark: this model gives no labels. Ask for its scores: model.evaluate(pairs).")
         temperature = None if self.calibration is None else self.calibration.fit.temperature
-        return mark(self.pipeline, temperature, list(examples), search, tell)
+        return mark(self.pipeline, temperature, given_pairs(examples, "mark"), search, tell)
 
     def evaluate_texts(self, texts: Iterable[str]) -> list[Score]:
         """A language model's perplexity a symbol and a word, and its bits a character and a byte.
@@ -151,7 +153,7 @@ class Model:
         Of a running text, `texts` are its lines, one after the other. Of a masked model, its perplexity at hidden
         words, how many it guesses, and of how many pairs of texts it knows whether one follows the other.
         """
-        texts = [normalise(text) for text in texts]
+        texts = [normalise(text) for text in given_texts(texts, "evaluate_texts")]
         _refuse_nothing(texts, "evaluate_texts")
         if isinstance(self.pipeline, Filling):
             return mark_holes(self.pipeline, texts)
@@ -159,25 +161,29 @@ class Model:
             raise AntiphonError("evaluate_texts: this model answers sources. Give it pairs: model.evaluate(pairs).")
         store = PairStore.of([([], self.pipeline.target.encode(text)) for text in texts])
         loss, symbols = self._loss(store)
-        return text_scores(loss, symbols, self.pipeline.run.data.target_tokenizer.kind, texts)
+        kind = self.pipeline.run.data.target_tokenizer.kind
+        return text_scores(loss, symbols, kind, texts, store.unknown_targets)
 
     def score(self, pairs: Iterable[tuple[str, str] | str]) -> list[float]:
         """log P(target | source) of each pair, or log P(text) of each text: how likely the model finds them."""
-        whole = [("", pair) if isinstance(pair, str) else pair for pair in pairs]
-        return self.pipeline.score(whole)
+        given = listed(pairs, "score", "pairs or texts")
+        whole = [("", pair) if isinstance(pair, str) else pair for pair in given]
+        return self.pipeline.score(given_pairs(whole, "score"))
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Iterable[str]) -> Vectors:
         """A vector for each text, N x M: of a classifier what its pool gives, else the mean over the text's places."""
-        return embed(self.pipeline, texts)
+        return embed(self.pipeline, given_texts(texts, "embed"))
 
     def likelihood(self, pairs: Iterable[tuple[str, str]]) -> list[Score]:
         """Perplexity and bits per character of the targets, the true words before each being given."""
-        pairs, unit = list(pairs), self.pipeline.run.data.target_tokenizer.kind
+        pairs, unit = given_pairs(pairs, "likelihood"), self.pipeline.run.data.target_tokenizer.kind
         _refuse_nothing(pairs, "likelihood")
-        loss, symbols = self._loss(self._encode(pairs))
+        store = self._encode(pairs)
+        (loss, symbols), unknown = self._loss(store), store.unknown_targets
         texts = [normalise(target) for _, target in pairs]
-        bits = [score for score in text_scores(loss, symbols, unit, texts) if score.name == "bits per character"]
-        return [metrics.perplexity(loss, symbols, unit), *bits]
+        found = text_scores(loss, symbols, unit, texts, unknown)
+        bits = [score for score in found if score.name == "bits per character"]
+        return [metrics.perplexity(loss, symbols, unit, unknown), *bits]
 
     def _loss(self, store: PairStore) -> tuple[float, int]:
         """-log P of all targets, and their symbols."""
@@ -191,9 +197,12 @@ class Model:
         source, target = self.pipeline.source, self.pipeline.target
         return PairStore.of([(source.encode(text), target.encode(answer)) for text, answer in pairs])
 
-    def confidence(self, texts: Sequence[str], answers: Sequence[Answer]) -> list[Confidence]:
+    def confidence(self, texts: Iterable[str], answers: Iterable[Answer]) -> list[Confidence]:
         """How sure the model may be of each text's answer: calibrated probabilities, and signs that it went wrong."""
-        return judge_answers(self.pipeline, self.calibration, texts, answers)
+        asked, found = given_texts(texts, "confidence"), list(answers)
+        if len(asked) != len(found):
+            raise AntiphonError(f"confidence: {len(asked)} texts and {len(found)} answers. Give one for each text.")
+        return judge_answers(self.pipeline, self.calibration, asked, found)
 
     def show(self, text: str, expected: str | None = None) -> Attention:
         """Where the model looked: every layer and head, in symbols and words, ready for `antiphon.show.heads`."""
@@ -212,7 +221,7 @@ class Model:
 
     def gradients(self, text: str, tell: Callable[[int, int], None] | None = None) -> Gradients:
         """How far gradients reach in each recurrent layer, over this text and its answer; `tell` hears of the steps."""
-        return read_chains(writing(self.pipeline, "show --gradients"), text, tell)
+        return read_chains(self.pipeline, text, tell)
 
 
 def _widened(given: Mapping[str, Any], own: Search) -> Mapping[str, Any]:

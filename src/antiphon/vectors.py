@@ -48,8 +48,8 @@ def vector_width(run: Run) -> int:
     match run.model:
         case LanguageModel(decoder=decoder):
             return output_width(decoder)
-        case Classifier(encoder=encoder, queries=queries):
-            return memory_width(encoder) * queries
+        case Classifier() as model:
+            return model.pooled_width
         case model:
             return memory_width(model.encoder)
 

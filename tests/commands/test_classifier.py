@@ -1,11 +1,14 @@
 """A classifier in every verb: trained, asked, scored, looked into, verified; and what it refuses."""
 
 import json
+import math
 import random
+import shutil
 from pathlib import Path
 
 import pytest
 
+from antiphon.api import load
 from antiphon.config.toml import load_run
 from antiphon.training.loop import train
 
@@ -65,6 +68,35 @@ def test_json_has_every_label_and_confidence(folder, antiphon):
     assert list(told["labels"]) == ["bad", "good"]
     assert told["answers"][0]["text"] == "bad"
     assert told["answers"][0]["confidence"] == pytest.approx(told["labels"]["bad"], abs=1e-5)
+
+
+def with_temperature(folder, place, temperature):
+    """The same model, as though this temperature had been fitted."""
+    copy = Path(shutil.copytree(folder, place))
+    report = json.loads((copy / "report.json").read_text("utf-8"))
+    report["calibration"]["temperature"] = temperature
+    (copy / "report.json").write_text(json.dumps(report), "utf-8")
+    return copy
+
+
+def test_all_numbers_of_an_answer_are_calibrated_alike(folder, antiphon, tmp_path):
+    raw, flat = with_temperature(folder, tmp_path / "raw", 1.0), with_temperature(folder, tmp_path / "flat", 3.0)
+    found = {}
+    for copy in (raw, flat):
+        told = json.loads(
+            antiphon("predict", copy, "--json", "--confidence", "--n-best", 2, stdin=b"a dull film\n").out
+        )
+        for answer in told["answers"]:
+            chance = told["labels"][answer["text"]]
+            assert answer["score"] == pytest.approx(chance, abs=1e-5)
+            assert answer["confidence"] == answer["probability"] == pytest.approx(chance, abs=1e-5)
+            assert math.exp(answer["log_probability"]) == pytest.approx(chance, abs=1e-5)
+            assert math.exp(answer["log_probabilities"][0]) == pytest.approx(chance, abs=1e-5)
+        found[copy] = told["answers"][0]["score"]
+        (score,) = load(copy).score([("a dull film", told["answers"][0]["text"])])
+        assert math.exp(score) == pytest.approx(found[copy], abs=1e-5)
+    odds = [chance / (1 - chance) for chance in found.values()]
+    assert odds[1] == pytest.approx(odds[0] ** (1 / 3), rel=1e-3)
 
 
 def test_an_unsure_answer_can_be_withheld(folder, antiphon):
@@ -167,8 +199,12 @@ def test_it_shows_which_words_it_looked_at(folder, antiphon, tmp_path):
     assert (len(weights), len(weights[0]), len(weights[0][0])) == (1, 2, 1)  # a layer, a head for each query, an answer
     assert told["symbols"]["cross"]["columns"] == ["the", "film", "was", "lovely", "</s>"]
     assert antiphon("show", folder, "the film was lovely", "--out", tmp_path / "x.html").code == 0
-    refused = antiphon("show", folder, "fine", "--gradients")
-    assert refused.err == "antiphon: show --gradients: a classifier writes nothing word by word. Leave it out.\n"
+
+
+def test_it_shows_how_far_gradients_reach(folder, antiphon):
+    told = json.loads(antiphon("show", folder, "the film was lovely", "--gradients", "--json").out)
+    assert told["answer"] == "good"
+    assert told["chains"][0]["symbols"] == ["the", "film", "was", "lovely", "</s>"]
 
 
 def test_its_promises_hold(folder, antiphon):

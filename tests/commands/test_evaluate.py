@@ -162,6 +162,7 @@ def test_several_references_a_line_and_a_file(antiphon, pairs, answers, tmp_path
             '--references: no such file as {0}/shirt. Did you mean "{0}/short"?',
         ),
         (["{0}/answers.txt", "{0}/test.tsv", "--references", "{0}/latin"], "{0}/latin:2: not UTF-8. Convert it: iconv -t UTF-8"),
+        (["{0}/answers.txt", "{0}/test.tsv", "--n-best", "2"], "--n-best: one answer a line is scored. Leave it out."),
         (
             ["{0}/answers.txt", "{0}/test.tsv", "--any-target"],
             "--any-target: it is for a model, and {0}/answers.txt is a file of answers. Leave it out.",
@@ -171,7 +172,7 @@ def test_several_references_a_line_and_a_file(antiphon, pairs, answers, tmp_path
             "wordnet: it is for METEOR, and METEOR needs a language. Name one, such as en.",
         ),
     ],
-    ids=["no system", "no answers", "too few references", "no references", "not utf-8", "any target", "wordnet"],
+    ids=["no system", "no answers", "too few references", "no references", "not utf-8", "n-best", "any target", "wordnet"],
 )  # fmt: skip
 def test_what_cannot_be_scored(antiphon, tmp_path, pairs, answers, words, message):
     for name, content in (("empty", b""), ("short", b"eins\n"), ("latin", b"eins\nf\xfcnf\n")):

@@ -184,6 +184,17 @@ def test_it_begins_goes_on_and_reports(antiphon, files):
 
 
 @pytest.mark.parametrize(
+    "words",
+    [["--target", "x"], ["--sample", 5], ["--seed", 3], ["--beam", 2], ["--no-reference"]],
+    ids=lambda words: words[0],
+)
+def test_a_study_that_is_there_keeps_what_it_has(antiphon, words):
+    ended = antiphon("judge", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == f"antiphon: {words[0]}: a study that is there keeps its pairs and answers. Leave it out.\n"
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (["t.tsv"], "judge: only t.tsv is given. Name the test, then the systems: antiphon judge test.tsv runs/a runs/b"),

@@ -121,6 +121,24 @@ def test_a_too_long_line(trained, antiphon):
     )
 
 
+def test_a_line_of_a_file_is_named_by_both(trained, antiphon, tmp_path):
+    file = tmp_path / "in.txt"
+    file.write_text("one\nseven\n" + "one\n" * 998 + "one " * 30 + "\n")
+    reason = (
+        "30 symbols, and this model reads at most 25. Split the text, or raise search.max_source where memory allows.\n"
+    )
+    ended = antiphon("predict", trained, file, "--max-source", 25)
+    assert ended.code == 2
+    assert ended.err == f"{file}:2: never seen in training: seven\nantiphon: {file}:1001: {reason}"
+
+
+def test_a_line_without_a_vector_is_named_by_its_file(trained, antiphon, tmp_path):
+    file = tmp_path / "in.txt"
+    file.write_text("one\n" + "one " * 1025 + "\n")
+    ended = antiphon("predict", trained, file, "--embed")
+    assert ended.err.startswith(f"antiphon: {file}:2: 1,025 symbols, and this model reads at most 1,024. ")
+
+
 def test_bad_utf8_by_file_and_line(trained, antiphon, tmp_path):
     (tmp_path / "in.txt").write_bytes(b"one\ntw\xff\n")
     ended = antiphon("predict", trained, tmp_path / "in.txt")

@@ -123,7 +123,7 @@ def test_gradients_as_numbers(trained, antiphon):
     assert len(first["log10_norms"]) == 3
     assert first["log10_norms"][-1] == 0
     assert set(first) == {
-        "name", "cell", "symbols", "log10_norms", "factor", "steps_to_half", "steps_to_double", "verdict", "matrices",
+        "name", "cell", "part", "symbols", "log10_norms", "factor", "steps_to_half", "steps_to_double", "verdict", "matrices",
         "forecast",
     }  # fmt: skip
 

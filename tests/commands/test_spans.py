@@ -102,8 +102,8 @@ def test_it_shows_where_the_answer_begins_and_ends(folder, antiphon, tmp_path):
     assert ends["columns"][end.index(max(end))] == "dogs"
     assert antiphon("show", folder, f"What ?\t{PARAGRAPH}", "--out", tmp_path / "x.html").code == 0
     assert "How likely the answer begins" in (tmp_path / "x.html").read_text()
-    refused = antiphon("show", folder, "x\ty", "--gradients")
-    assert refused.err == "antiphon: show --gradients: a model of spans writes nothing word by word. Leave it out.\n"
+    told = json.loads(antiphon("show", folder, f"What ?\t{PARAGRAPH}", "--gradients", "--json").out)
+    assert told["chains"][0]["symbols"][:4] == ["<s>", "What", "?", "</s>"]
 
 
 def test_its_promises_hold(folder, antiphon):
@@ -132,6 +132,17 @@ def test_its_promises_hold(folder, antiphon):
 def test_lines_that_cannot_be_answered_are_refused(folder, antiphon, line, complaint):
     ended = antiphon("predict", folder, stdin=f"\n{line}\n".encode())
     assert (ended.code, ended.err) == (2, f"antiphon: {complaint}\n")
+
+
+def test_a_question_of_a_file_is_named_by_its_place(folder, antiphon, tmp_path):
+    file, long = tmp_path / "q.jsonl", "a b c d e f g h"
+    rows = [{"question": question, "context": "Ben has a cat .", "answers": []} for question in ("What ?", long)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    ended = antiphon("predict", folder, file)
+    assert ended.err == (
+        f"antiphon: {file}:2: the question has 8 symbols, more than half of the 14 that this model reads at once. "
+        "Shorten it.\n"
+    )
 
 
 def test_files_that_cannot_be_answered_are_refused(folder, antiphon, tmp_path):

@@ -302,6 +302,24 @@ def test_reading_a_run_imports_neither_torch_nor_tomlkit():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_a_folder_to_start_from_overrules_the_shape_of_a_recipe(tmp_path, run_file):
+    sets = ["model.kind=language_model", "data.target.tokenizer={kind=words}", "model.decoder={kind=recurrent,width=8}"]
+    (tmp_path / "antiphon.toml").write_text(dump_run(load_run(None, None, {"data": {"train": ["x"]}}, sets)), "utf-8")
+    start = f"train.start.decoder={tmp_path}"
+    run = with_sets(start, recipe="gpt-prompt")
+    assert (run.model.decoder.kind, run.model.decoder.width, run.model.decoder.dropout) == ("recurrent", 8, 0.2)
+    assert (run.model.tie, run.model.reads) == ("none", "pairs")
+    assert run.data.source.tokenizer == Words()
+    assert with_sets(start, "model.decoder.dropout=0.4", recipe="gpt-prompt").model.decoder.dropout == 0.4
+    with pytest.raises(AntiphonError, match="reads with the tokeniser it was trained with"):
+        with_sets(start, "data.source.tokenizer={kind=bytes}", recipe="gpt-prompt")
+    file = run_file(f'[data]\ntrain = "x"\n[train.start]\ndecoder = "{tmp_path}"\n')
+    assert load_run(file, "gpt-prompt", {}, []).model.decoder.width == 8
+    run = with_sets(start, recipe="transformer-tiny")
+    assert (run.data.joint, run.model.tie, run.data.target.tokenizer) == (False, "none", Words())
+    assert run.model.encoder.width == 128
+
+
 @pytest.mark.parametrize(("theirs", "ours"), [("none", "none"), ("output", "output")])
 def test_a_decoder_that_is_started_from_keeps_its_tie(tmp_path, theirs, ours):
     sets = ["model.kind=language_model", "model.decoder={kind=transformer,width=8,heads=2}", f"model.tie={theirs}"]

@@ -12,6 +12,8 @@ from safetensors.torch import load_file, save_file
 from antiphon import AntiphonError, import_folder
 from tests.exchange.conftest import make_bert
 
+transformers = pytest.importorskip("transformers")
+
 
 @pytest.fixture
 def copies(foreign, tmp_path):
@@ -101,8 +103,21 @@ def test_a_model_without_its_head(copies):
     change_weights(folder, lambda held: [held.pop(name) for name in list(held) if name.startswith("cls.")])
     assert refusal(folder) == (
         "FOLDER/model.safetensors: no masked-word head in it (no cls.predictions.bias), so there is nothing that guesses "
-        "words. Name the folder of the model before it was fine-tuned."
+        "words. Name a folder that has one: of the model before it was fine-tuned, or before its encoder was saved alone."
     )
+
+
+@pytest.mark.parametrize(
+    ("family", "saved_as", "head"),
+    [
+        ("bert", "BertModel", "cls.predictions.bias"), ("bert", "BertForSequenceClassification", "cls.predictions.bias"),
+        ("roberta", "RobertaModel", "lm_head.bias"), ("roberta", "RobertaForTokenClassification", "lm_head.bias"),
+    ],
+)  # fmt: skip
+def test_encoders_that_the_toolkit_saved_without_a_head(copies, family, saved_as, head):
+    folder = copies(family)
+    getattr(transformers, saved_as).from_pretrained(folder).save_pretrained(folder)
+    assert refusal(folder).startswith(f"FOLDER/model.safetensors: no masked-word head in it (no {head}), so ")
 
 
 def test_old_names_of_norms_and_buffers_are_known(tmp_path, foreign):

@@ -18,34 +18,35 @@ from typing import Any
 
 COMMON = (
     "train.batch_tokens=120", "train.max_steps=24", "train.save_every=4", "train.validate_every=6", "train.warmup=4",
-    "train.learning_rate=0.01", "train.self_check=false", "search.beam=2", "search.max_length=12",
+    "train.learning_rate=0.01", "train.self_check=false",
 )  # fmt: skip
+WRITING = (*COMMON, "search.beam=2", "search.max_length=12")
 RECURRENT = (
-    *COMMON, "model.encoder={kind=recurrent,width=6,embedding=5,dropout=0.2}",
+    *WRITING, "model.encoder={kind=recurrent,width=6,embedding=5,dropout=0.2}",
     "model.decoder={kind=recurrent,width=7,embedding=7,dropout=0.2,attention={kind=additive,width=5}}",
 )  # fmt: skip
 TRANSFORMER = (
-    *COMMON, "model.encoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,layer_drop=0.4}",
+    *WRITING, "model.encoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,layer_drop=0.4}",
     "model.decoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,attention_dropout=0.1,"
     "layer_drop=0.4}",
 )  # fmt: skip
 # A state that is carried from window to window, and windows drawn anywhere; accumulation cuts across both.
 RUNNING = (
-    *COMMON, "train.batch_tokens=60", "model.kind=language_model", "data.window=6", "train.accumulate=2",
+    *WRITING, "train.batch_tokens=60", "model.kind=language_model", "data.window=6", "train.accumulate=2",
     "data.target.tokenizer={kind=words}", "search.sample=true", "train.word_dropout=0.1", "train.r_drop=1.0",
 )  # fmt: skip
 RUNNING_RECURRENT = (*RUNNING, "model.decoder={kind=recurrent,width=7,embedding=5,layers=2,dropout=0.2}")
 RUNNING_TRANSFORMER = (*RUNNING, "model.decoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9}")
 # Source and target in one row: every kind of noise, and words of the model's own after sources of any length.
 PROMPTED = (
-    *COMMON, "model.kind=language_model", "model.reads=pairs", "train.accumulate=2", "train.ema=0.9", "train.r_drop=1.0",
+    *WRITING, "model.kind=language_model", "model.reads=pairs", "train.accumulate=2", "train.ema=0.9", "train.r_drop=1.0",
     "data.source.tokenizer={kind=subwords,size=300,dropout=0.2}", "train.word_dropout=0.1",
     "train.teacher_forcing={p=0.3,schedule=linear,half=8,own=sampled}", "train.corruption={swap=0.1,replace=0.1,drop=0.1}",
     "model.decoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,layer_drop=0.4}",
 )  # fmt: skip
 # Holes that are dug anew in every epoch, in texts that are spelt anew; validated on others that never change.
 DENOISED = (
-    *COMMON, "data.denoise={target=whole,rate=0.3,mean_length=2.0}", "model.tie=all", "train.accumulate=2",
+    *WRITING, "data.denoise={target=whole,rate=0.3,mean_length=2.0}", "model.tie=all", "train.accumulate=2",
     "data.source.tokenizer={kind=subwords,size=300,dropout=0.2}", "train.metric=bleu",
     "train.teacher_forcing={p=0.3,schedule=linear,half=8,own=sampled}", "train.corruption={swap=0.1,replace=0.1,drop=0.1}",
     "model.encoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2}",

@@ -136,3 +136,4 @@ def test_a_page_that_runs_nothing():
     assert not re.search(r"(src|href)=", page)
     assert page.count("<tr>") == 2
     assert f"{SPAN} steps leave" in page
+    assert "#gradients-1 { min-width: 608px; }" in style, "it can be read on a telephone, and scrolls there"

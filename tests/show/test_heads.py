@@ -11,6 +11,7 @@ import pytest
 from antiphon.show import heads
 from antiphon.show.attention import Attention, Heads, align, merge_weights
 from antiphon.show.heads import html_page, svg
+from antiphon.show.page import read_part
 from tests.show.test_heatmap import ATTACK, Page
 
 
@@ -157,3 +158,39 @@ def test_without_a_look_at_the_source_there_are_no_ribbons():
     found = Attention("t", "a", None, only, only, None)
     assert 'class="ribbon"' not in svg(found) + html_page(found, "Model: x")
     assert "From the source to itself" in html_page(found, "Model: x")
+
+
+def luminance(colour) -> float:
+    parts = [value / 255 for value in colour]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other) -> float:
+    """As WCAG 2 defines it: from 1, the same, to 21, black on white."""
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_the_numbers_can_be_read_on_every_shade(theme):
+    page, style = read_part("page.css"), read_part("heads.css")
+
+    def colour(text: str) -> tuple[int, ...]:
+        digits = text.lstrip("#")
+        digits = "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
+        return tuple(bytes.fromhex(digits))
+
+    known = {
+        name: colour(re.findall(rf"--{name}: (#\w+)", part)[theme])
+        for name, part in (("text", page), ("card", page), ("heat", style), ("on-heat", style))
+    }
+    shares = {shade: int(share) / 100 for shade, share in re.findall(r"\.heat \.(\w) .*?var\(--heat\) (\d+)%", style)}
+    shares |= {"h": 1.0}
+    assert sorted(shares) == list("abcdefgh")
+    inks = dict.fromkeys(shares, known["text"]) | {"e": colour("#000")} | dict.fromkeys("fgh", known["on-heat"])
+    assert ".heat .e { color: #000; }" in style
+    assert ".heat .f, .heat .g, .heat .h { color: var(--on-heat); }" in style
+    for shade, share in shares.items():
+        cell = [card + (heat - card) * share for heat, card in zip(known["heat"], known["card"], strict=True)]
+        assert contrast(cell, inks[shade]) >= 4.5, shade

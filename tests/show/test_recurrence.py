@@ -5,17 +5,22 @@ from typing import get_args
 
 import pytest
 import torch
+from pydantic import TypeAdapter
 from torch import nn
 
 from antiphon.build.model import build_model
 from antiphon.config import schema
 from antiphon.data.batch import make_sources
-from antiphon.data.vocab import START
+from antiphon.data.labels import LabelTokenizer
+from antiphon.data.masking import WRITTEN
+from antiphon.data.vocab import END, HOLE, START, Vocabulary
 from antiphon.errors import AntiphonError
+from antiphon.labelling.opening import open_pipeline
 from antiphon.layers.cells import GRU, LSTM, Elman
 from antiphon.layers.steps import CoupledLSTM, Orthogonal, PeepholeLSTM
 from antiphon.pipeline import Pipeline
-from antiphon.show.recurrence import listen, log_norms, norm, read_chains, recurrent_matrices
+from antiphon.show.listening import listen
+from antiphon.show.recurrence import log_norms, norm, read_chains, recurrent_matrices
 from antiphon.store import load_folder
 
 CELLS = {
@@ -36,17 +41,17 @@ def walked(cell: nn.Module, x_1TD: torch.Tensor) -> list:
     return steps
 
 
-def expected(cell: nn.Module, x_1TD: torch.Tensor, state=None) -> list[float]:
+def expected(cell: nn.Module, x_1TD: torch.Tensor, state=None, part=0) -> list[float]:
     """The same norms from autograd through the rest of the row, all places at once, from each place anew."""
     norms = []
     for place in range(1, x_1TD.shape[1]):
         with torch.no_grad():
             _, before = cell(x_1TD[:, :place], state)
 
-        def rest(h, before=before, place=place):
-            return cell(x_1TD[:, place:], (h, *before[1:]))[0][:, -1]
+        def rest(own, before=before, place=place):
+            return cell(x_1TD[:, place:], (*before[:part], own, *before[part + 1 :]))[1][part]
 
-        jacobian = torch.autograd.functional.jacobian(rest, before[0])[0, :, 0]
+        jacobian = torch.autograd.functional.jacobian(rest, before[part])[0, :, 0]
         norms.append(torch.linalg.svdvals(jacobian)[0].item())
     return [*norms, 1.0]
 
@@ -120,8 +125,19 @@ def test_the_cells_are_those_of_the_schema():
 def test_every_cell_as_autograd_through_the_whole_chain(kind):
     torch.manual_seed(1)
     cell, x_1TD = CELLS[kind](), torch.randn(1, 8, 3)
-    logs = [0.0, *log_norms(cell, walked(cell, x_1TD))]
-    assert powers(logs[::-1]) == pytest.approx(expected(cell, x_1TD), rel=1e-5, abs=1e-9)
+    for part in range(cell.parts):
+        logs = [0.0, *log_norms(cell, walked(cell, x_1TD), part)]
+        assert powers(logs[::-1]) == pytest.approx(expected(cell, x_1TD, part=part), rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["lstm", "peephole", "coupled"])
+def test_gates_that_see_nothing_leave_the_product_of_what_is_not_forgotten(kind):
+    """With U = P = 0, d c(T) / d c(t) = prod f, at most one: here sigma(0.5) at every step."""
+    cell = {"lstm": LSTM(1, 2), "peephole": PeepholeLSTM(1, 2, "diagonal"), "coupled": CoupledLSTM(1, 2)}[kind]
+    for parameter in cell.parameters():
+        nn.init.zeros_(parameter)
+    steps = [(torch.full((1, cell.gates), 0.5), (torch.zeros(1, 2), torch.zeros(1, 2)))] * 6
+    assert powers(log_norms(cell, steps, 1)) == pytest.approx([sigma(0.5) ** back for back in range(1, 6)], rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", CELLS)
@@ -186,7 +202,7 @@ TRANSFORMER = {"kind": "transformer", "width": 8, "layers": 1, "heads": 2, "feed
 def test_an_encoder_of_two_layers_and_two_directions(trained):
     pipeline = a_pipeline(trained, {**READER, "layers": 2, "directions": 2, "cell": "gru"}, WRITER)
     found = {chain.name: chain for chain in read_chains(pipeline, TEXT).chains}
-    assert list(found) == ["encoder 1 →", "encoder 1 ←", "encoder 2 →", "encoder 2 ←", "decoder 1"]
+    assert list(found) == ["encoder 1 →", "encoder 1 ←", "encoder 2 →", "encoder 2 ←", "decoder 1", "decoder 1, c"]
     pieces = (*TEXT.split(), "</s>")
     assert (found["encoder 2 →"].symbols, found["encoder 2 ←"].symbols) == (pieces, pieces[::-1])
     words_BS, _ = make_sources([pipeline.source.encode(TEXT)])
@@ -197,6 +213,58 @@ def test_an_encoder_of_two_layers_and_two_directions(trained):
         assert powers(found[f"encoder {number} →"].log10_norms) == pytest.approx(expected(left, x_1TD), rel=1e-5)
         assert powers(found[f"encoder {number} ←"].log10_norms) == pytest.approx(expected(right, turned), rel=1e-5)
         x_1TD = torch.cat([left(x_1TD, None)[0], right(turned, None)[0].flip(1)], dim=2).detach()
+
+
+def a_reader(trained, choice: dict):
+    """A model of labels with the tokenisers of the trained one; it has learnt nothing."""
+    torch.manual_seed(1)
+    loaded = load_folder(trained)
+    model = TypeAdapter(schema.Model).validate_python(choice)
+    data = loaded.run.data.model_copy(update={"joint": choice["kind"] == "spans"})
+    run = loaded.run.model_copy(update={"model": model, "data": data})
+    target = loaded.source if choice["kind"] in ("spans", "masked") else LabelTokenizer(Vocabulary(("bad", "good")), "")
+    built = build_model(model, loaded.source.size, target.size).eval()
+    return open_pipeline(built, loaded.source, target, run)
+
+
+def numbers(pipeline, symbols) -> list[int]:
+    """Of what was read; special symbols are no words."""
+    special = {"<s>": START, "</s>": END, "<unk>": HOLE}
+    return [special[symbol] if symbol in special else pipeline.source.encode(symbol)[0] for symbol in symbols]
+
+
+KINDS = {
+    "classifier": {"kind": "classifier", "pool": "last"}, "tagger": {"kind": "tagger"},
+    "masked": {"kind": "masked"}, "spans": {"kind": "spans", "front": False},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_that_only_reads(trained, kind):
+    pipeline = a_reader(trained, {**KINDS[kind], "encoder": {**READER, "cell": "lstm"}})
+    text = {"spans": "one two\tthree four five six", "masked": f"one {WRITTEN} three"}.get(kind, TEXT)
+    first, second = read_chains(pipeline, text).chains
+    assert (first.name, second.name) == ("encoder 1", "encoder 1, c")
+    (cell,) = pipeline.model.encoder.layers[0].readers
+    with torch.no_grad():
+        x_1TD = pipeline.model.source(torch.tensor([numbers(pipeline, first.symbols)]))
+    for part, chain in enumerate((first, second)):
+        assert powers(chain.log10_norms) == pytest.approx(expected(cell, x_1TD, part=part), rel=1e-5)
+    assert not cell._forward_pre_hooks
+
+
+def test_two_towers_are_two_chains(trained):
+    choice = {"kind": "classifier", "texts": "towers", "encoder": {**READER, "cell": "gru", "directions": 2}}
+    pipeline = a_reader(trained, choice)
+    chains = read_chains(pipeline, "one two three\tfour five").chains
+    names = ["text 1, encoder 1 →", "text 1, encoder 1 ←", "text 2, encoder 1 →", "text 2, encoder 1 ←"]
+    assert [chain.name for chain in chains] == names
+    assert chains[3].symbols == ("</s>", "five", "four")
+    left, right = pipeline.model.encoder.layers[0].readers
+    for chain, cell in zip(chains, (left, right, left, right), strict=True):
+        with torch.no_grad():
+            x_1TD = pipeline.model.source(torch.tensor([numbers(pipeline, chain.symbols)]))
+        assert powers(chain.log10_norms) == pytest.approx(expected(cell, x_1TD), rel=1e-5)
 
 
 def test_a_reversed_source_is_read_from_its_end(trained):
@@ -261,9 +329,13 @@ def test_every_cell_in_both_halves(trained, kind):
         assert all(math.isfinite(log10) for log10 in chain.log10_norms)
 
 
+def names(pipeline) -> list[str]:
+    return [chain.name for chain in read_chains(pipeline, TEXT).chains]
+
+
 def test_a_transformer_half_has_no_chains(trained):
-    assert [chain.name for chain in read_chains(a_pipeline(trained, TRANSFORMER, WRITER), TEXT).chains] == ["decoder 1"]
-    assert [chain.name for chain in read_chains(a_pipeline(trained, READER, TRANSFORMER), TEXT).chains] == ["encoder 1"]
+    assert names(a_pipeline(trained, TRANSFORMER, WRITER)) == ["decoder 1", "decoder 1, c"]
+    assert names(a_pipeline(trained, READER, TRANSFORMER)) == ["encoder 1", "encoder 1, c"]
 
 
 def test_one_symbol_has_an_answer(trained):

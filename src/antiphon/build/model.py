@@ -56,7 +56,7 @@ def _language_model(choice: schema.LanguageModel, size: int) -> writing.Language
 
 def _classifier(choice: schema.Classifier, source_size: int, labels: int) -> labelling.Classifier:
     towers = choice.texts == "towers"
-    read = schema.memory_width(choice.encoder) * choice.queries * (4 if towers else 1)
+    read = choice.pooled_width * (4 if towers else 1)
     between = Between(read, choice.hidden, choice.head_dropout)
     return labelling.Classifier(
         _tokens(choice.encoder, source_size), build_encoder(choice.encoder, carry=False), _summing(choice), between,

@@ -2,11 +2,13 @@
 
 import gzip
 import json
+import re
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from rich.console import Console
 
@@ -65,6 +67,32 @@ def read_inputs(file: Path | None) -> Iterator[str]:
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or "not a whole gzip file"
         raise AntiphonError(f"{name}: cannot be read: {reason}.") from error
+
+
+class Input(NamedTuple):
+    """A text to be answered, where it stands, and the id of a question where a file gives it one."""
+
+    text: str
+    place: str
+    name: str = ""
+
+
+def read_named(file: Path | None) -> Iterator[Input]:
+    """The same, each line with what it is called where something is wrong with it."""
+    for number, line in enumerate(read_inputs(file), start=1):
+        yield Input(line, f"line {number}" if file is None else f"{file}:{number}")
+
+
+@contextmanager
+def named(places: Sequence[str], first: int) -> Iterator[None]:
+    """What a model says of "line N", its N-th text, is said of the place where that stands; `first` were before."""
+    try:
+        yield
+    except AntiphonError as error:
+        found = re.match(r"line (\d+)(?=: )", str(error))
+        if found is None:
+            raise
+        raise AntiphonError(places[int(found[1]) - first - 1] + str(error)[found.end() :]) from None
 
 
 def read_texts(file: Path) -> list[str]:

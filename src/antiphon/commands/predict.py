@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.api import load
-from antiphon.commands.lines import read_inputs, say, say_json
+from antiphon.commands.lines import named, read_named, say, say_json
 from antiphon.commands.questions import read_asked
 from antiphon.commands.systems import Folders
 from antiphon.confidence import Confidence
@@ -68,24 +68,25 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
     # A person who types a line wants its answer before the next.
     at_once = 1 if file is None and sys.stdin.isatty() else _AT_ONCE
     spans, fills = isinstance(model.pipeline, Pointing), isinstance(model.pipeline, Filling)
-    lines = read_asked(file) if spans else ((line, "") for line in read_inputs(file))
+    lines = read_asked(file) if spans else read_named(file)
     first, strange, silent = 0, 0, Counter[str]()
     while chunk := list(islice(lines, at_once)):
-        texts = [text for text, _ in chunk]
-        found = model.pipeline.answer(texts, search, first)
+        texts = [line.text for line in chunk]
+        with named([line.place for line in chunk], first):
+            found = model.pipeline.answer(texts, search, first)
         labels = _labels(model, texts, wanted)
         for number, (text, answers, sure) in enumerate(
             zip(texts, found, _confidences(model, texts, found, wanted), strict=True), first + 1
         ):
+            asked = chunk[number - first - 1]
             unseen = model.pipeline.source.unknown(text.replace(WRITTEN, " ") if fills else text)
             strange += bool(unseen)
             if unseen and strange <= _WARNINGS and not wanted.as_json:
                 shown = " ".join(unseen[:10]) + (" ..." if len(unseen) > 10 else "")
-                say(f"line {number}: never seen in training: {shown}")
+                say(f"{asked.place}: never seen in training: {shown}")
             doubts = sure[0].doubts(least) if least is not None else ()
             silent.update(doubt.partition(":")[0] for doubt in doubts[:1])
-            place = number - first - 1
-            line = _Line(number, text, chunk[place][1], answers, sure, unseen, doubts, labels[place], spans)
+            line = _Line(number, text, asked.name, answers, sure, unseen, doubts, labels[number - first - 1], spans)
             _print(line, wanted, search.n_best)
         first += len(texts)
         sys.stdout.flush()
@@ -101,11 +102,12 @@ def run_embed(folder: Path, int8: bool, file: Path | None, given: Sequence[str],
     if given:
         raise AntiphonError(f"{given[0]}: it is about answers, and --embed gives vectors. Leave one of them out.")
     model = load(folder, int8)
-    lines, first = read_inputs(file), 0
-    while texts := list(islice(lines, _AT_ONCE)):
-        for number, (text, vector) in enumerate(
-            zip(texts, embed(model.pipeline, texts, first), strict=True), first + 1
-        ):
+    lines, first = read_named(file), 0
+    while chunk := list(islice(lines, _AT_ONCE)):
+        texts = [line.text for line in chunk]
+        with named([line.place for line in chunk], first):
+            vectors = embed(model.pipeline, texts, first)
+        for number, (text, vector) in enumerate(zip(texts, vectors, strict=True), first + 1):
             numbers = list(map(str, vector))  # the fewest digits that give the same float32 back
             if as_json:
                 say_json({"line": number, "text": text, "vector": list(map(float, numbers))})
@@ -117,8 +119,7 @@ def run_embed(folder: Path, int8: bool, file: Path | None, given: Sequence[str],
 def _labels(model: Model, texts: Sequence[str], wanted: Wanted) -> Sequence[Mapping[str, float] | None]:
     if not (wanted.as_json and isinstance(model.pipeline, Classifying)):
         return [None] * len(texts)
-    temperature = 1.0 if model.calibration is None else model.calibration.fit.temperature
-    probabilities = model.pipeline.probabilities(texts, temperature)
+    probabilities = model.pipeline.probabilities(texts)
     return [{label: round(chance, 6) for label, chance in found.items()} for found in probabilities]
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from antiphon.commands.asking import progress, read_test
-from antiphon.commands.lines import print_scores, read_inputs, say_json
+from antiphon.commands.lines import Input, print_scores, read_named, say_json
 from antiphon.config.schema import Search
 from antiphon.data.corpus import Row
 from antiphon.data.questions import Questions, read_golds
@@ -19,16 +19,16 @@ _ANY = Questions(no_answer=True, placed=False)
 _ANSWERABLE = (None, "duplicate id")  # faults with which a question can still be answered
 
 
-def read_asked(file: Path | None) -> Iterator[tuple[str, str]]:
-    """Question TAB paragraph, and the question's id: out of lines, or of SQuAD's JSON and JSONL."""
+def read_asked(file: Path | None) -> Iterator[Input]:
+    """Question TAB paragraph: out of lines, or of SQuAD's JSON and JSONL."""
     if file is None or not file.name.removesuffix(".gz").endswith((".json", ".jsonl")):
-        yield from ((line, "") for line in read_inputs(file))
+        yield from read_named(file)
         return
     for row in _ANY.read(str(file), "FILE"):
         if row.fault not in _ANSWERABLE:
             name = f" ({row.name})" if row.name else ""
             raise AntiphonError(f"{row.pair.place}{name}: {row.fault}, so nothing can be answered. Mend the file.")
-        yield row.pair.source, row.name
+        yield Input(row.pair.source, row.pair.place, row.name)
 
 
 def first_answers(test: str) -> Iterator[Row]:

@@ -136,7 +136,7 @@ def _gradients(model: Model, text: str, console: Console, as_json: bool) -> Draw
         found = model.gradients(text, lambda done, whole: bar.update(task, completed=done, total=whole, visible=True))
     chains = [
         {
-            "name": chain.name, "cell": chain.cell, "symbols": chain.symbols,
+            "name": chain.name, "cell": chain.cell, "part": chain.part, "symbols": chain.symbols,
             # JSON has no minus infinity, the logarithm of a norm that is exactly zero.
             "log10_norms": [log10 if math.isfinite(log10) else None for log10 in chain.log10_norms],
             "factor": chain.factor, "steps_to_half": chain.steps_to(0.5), "steps_to_double": chain.steps_to(2),

@@ -42,6 +42,9 @@ width = 128
 - Tables merge key by key. A table of another `kind` replaces the whole table, so no key of the old kind is left behind;
   and new `train` files without a `train_target` drop the old target halves too (as do `valid` and `test`).
 - A table that does not say its `kind` is of the default kind.
+- A key that would change nothing is refused where it is set: `merge` with one direction, `query` without attention.
+  Where a later layer made it idle, such as `--set model.encoder.directions=1` over a run file with `merge`, it is
+  forgotten.
 - File names in a run file are relative to its folder; those given by flags and `--set`, to the working directory.
 """
 

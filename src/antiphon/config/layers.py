@@ -1,5 +1,6 @@
 """Plain tables laid over one another: what a later layer says replaces what an earlier one said."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,26 @@ def _without_stale(base: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any
         if isinstance(value, dict) and isinstance(kept.get(key), dict):
             kept[key] = _without_stale(kept[key], value)
     return kept
+
+
+def last_naming(layers: Sequence[dict[str, Any]], address: str) -> int:
+    """The last layer that says anything at this address; -1: none does."""
+    return max((number for number, layer in enumerate(layers) if _names(layer, address.split("."))), default=-1)
+
+
+def _names(table: Any, steps: Sequence[str]) -> bool:
+    if not steps:
+        return True
+    return isinstance(table, dict) and steps[0] in table and _names(table[steps[0]], steps[1:])
+
+
+def without(table: dict[str, Any], steps: Sequence[str]) -> dict[str, Any]:
+    """The table without what these steps lead to; the same where they lead nowhere."""
+    first, *rest = steps
+    if not rest:
+        return {key: value for key, value in table.items() if key != first}
+    inner = table.get(first)
+    return table | {first: without(inner, rest)} if isinstance(inner, dict) else table
 
 
 def with_kinds(values: dict[str, Any], table: type[Table] = Run) -> dict[str, Any]:

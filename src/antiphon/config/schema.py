@@ -599,6 +599,11 @@ class Classifier(Shape):
     def places_added(self) -> int:
         return int(self.pool == "cls")
 
+    @property
+    def pooled_width(self) -> int:
+        """The width of the one vector that a text becomes."""
+        return memory_width(self.encoder) * (self.queries if self.pool == "attention" else 1)
+
     @model_validator(mode="after")
     def parts_fit(self) -> "Classifier":
         recurrent = isinstance(self.encoder, RecurrentEncoder)
@@ -608,8 +613,6 @@ class Classifier(Shape):
             raise ValueError('pool = "cls" is a place that looks at all others, of a transformer: take "last"')
         if isinstance(self.encoder, RecurrentEncoder) and self.encoder.summary != "last":
             raise ValueError(f'encoder.summary is for a decoder: leave it out; take pool = "{self.encoder.summary}"')
-        if self.queries > 1 and self.pool != "attention":
-            raise ValueError(f'queries = {self.queries} ask by attention: take pool = "attention", or leave it out')
         return self
 
 

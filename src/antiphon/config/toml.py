@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from antiphon.config.idle import without_idle
 from antiphon.config.keys import join
 from antiphon.config.layers import lay_over, with_kinds, with_paths
 from antiphon.config.mistakes import NO_TRAINING_PAIRS, explain
@@ -30,7 +31,8 @@ def load_run(path: Path | None, recipe: str | None, data: dict[str, Any], sets: 
     tables: dict[str, Any] = {}
     for layer in layers:
         tables = lay_over(tables, layer)
-    return _validate(with_starts(tables, read_resolved))
+    whole = with_starts(tables, layers, read_resolved)
+    return _validate(without_idle(whole, layers, _validate(whole)))
 
 
 def read_resolved(path: Path) -> Run:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from antiphon.data.vocab import UNKNOWN
 from antiphon.errors import AntiphonError
 from antiphon.files import PARTIAL, cannot_write, make_folder, write_text
 
@@ -48,6 +49,11 @@ class PairStore:
     def target_tokens(self) -> int:
         """Symbols to be predicted in one pass over all pairs, ends included."""
         return int(self.lengths[:, 1].sum()) + len(self)
+
+    @property
+    def unknown_targets(self) -> int:
+        """Target symbols that stand for what the vocabulary does not hold."""
+        return sum(int((self.target(index) == UNKNOWN).sum()) for index in range(len(self)))
 
     def source(self, index: int) -> NDArray[Any]:
         return self.tokens[self.offsets[2 * index] : self.offsets[2 * index + 1]]

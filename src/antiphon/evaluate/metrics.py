@@ -134,10 +134,11 @@ def edits_of(answer: str, line: Sequence[str], unit: Unit = "words", lowercase: 
     return edit_distance(said, wanted), len(wanted)
 
 
-def perplexity(negative_log_likelihood: float, symbols: int, unit: str) -> Score:
+def perplexity(negative_log_likelihood: float, symbols: int, unit: str, unknown: int = 0) -> Score:
     """exp(summed negative log-likelihood / symbols): among how many equally likely symbols the model is in doubt.
 
-    The unit ("subwords", "characters", ...) is signed, because perplexities over different symbols do not compare.
+    The unit ("subwords", "characters", ...) is signed, because perplexities over different symbols do not compare; so
+    is the share of `unknown` ones, each of which is foretold as any unknown word, not as itself.
     """
     if symbols < 1:
         raise AntiphonError(f"perplexity: counted over {symbols} symbols; give at least one.")
@@ -145,7 +146,13 @@ def perplexity(negative_log_likelihood: float, symbols: int, unit: str) -> Score
         value = math.exp(negative_log_likelihood / symbols)
     except OverflowError:
         value = math.inf
-    return Score("perplexity", value, f"perplexity|unit:{unit}|{_version()}", higher_is_better=False)
+    signature = f"perplexity|unit:{unit}{unknown_share(unknown / symbols)}|{_version()}"
+    return Score("perplexity", value, signature, higher_is_better=False)
+
+
+def unknown_share(share: float) -> str:
+    """A part of a signature: how many of the symbols stood for words that the model does not know."""
+    return f"|unknown:{share:.2%}" if share else ""
 
 
 def edit_distance(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:

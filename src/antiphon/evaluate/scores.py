@@ -1,9 +1,10 @@
 """All scores of a list of answers, under one set of choices."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from antiphon.config.suggest import shown
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import metrics
 from antiphon.evaluate.meteor import Language, Meteor, meteor, read_function_words
@@ -58,13 +59,17 @@ def score_all(
 
 
 def gather(
-    pairs: Sequence[tuple[str, str]], references: Sequence[Sequence[str]] | None, any_target: bool
+    pairs: Sequence[tuple[str, str]], references: Iterable[Iterable[str]] | None, any_target: bool
 ) -> tuple[list[str], list[list[str]]]:
     """The sources to be asked, and all that is right for each; equal sources are one where any of their targets is."""
-    if references is not None and len(references) != len(pairs):
+    further = None if references is None else list(references)
+    if further is not None and len(further) != len(pairs):
         raise AntiphonError(
-            f"references: {len(pairs)} pairs, and references for {len(references)}; give a list for every pair."
+            f"references: {len(pairs)} pairs, and references for {len(further)}; give a list for every pair."
         )
+    for number, texts in enumerate(further or (), start=1):
+        if isinstance(texts, str):
+            raise AntiphonError(f"references: those of pair {number} are {shown(texts)}. Put them into a list.")
     sources: list[str] = []
     targets: list[list[str]] = []
     known: dict[str, int] = {}
@@ -73,5 +78,5 @@ def gather(
         if place == len(sources):
             sources.append(source)
             targets.append([])
-        targets[place] += [target, *(references[number] if references else ())]
+        targets[place] += [target, *(further[number] if further else ())]
     return sources, targets

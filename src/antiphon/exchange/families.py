@@ -243,7 +243,7 @@ def _need_head(held: Weights, name: str) -> None:
     if name not in held:
         raise AntiphonError(
             f"{held.path}: no masked-word head in it (no {name}), so there is nothing that guesses words. "
-            "Name the folder of the model before it was fine-tuned."
+            "Name a folder that has one: of the model before it was fine-tuned, or before its encoder was saved alone."
         )
 
 

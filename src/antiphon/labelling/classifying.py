@@ -26,12 +26,17 @@ from antiphon.pipeline import EMPTY, Answer, Looked
 
 
 class Classifying:
-    """A classifier with its tokenisers: what was validated is what answers."""
+    """A classifier with its tokenisers: what was validated is what answers.
+
+    All probabilities that it tells of its answers are calibrated: logits are divided by the fitted `temperature`.
+    """
 
     completes = False
 
-    def __init__(self, model: Classifier, source: Tokenizer, target: LabelTokenizer, run: Run) -> None:
-        self.model, self.source, self.target, self.run = model, source, target, run
+    def __init__(
+        self, model: Classifier, source: Tokenizer, target: LabelTokenizer, run: Run, temperature: float = 1.0
+    ) -> None:
+        self.model, self.source, self.target, self.run, self.temperature = model, source, target, run, temperature
 
     def encode(self, text: str) -> list[int]:
         return encode_source(self.source, text, self.run.rows)
@@ -66,10 +71,10 @@ class Classifying:
                 found[n] = row_Y
         return found
 
-    def probabilities(self, texts: Sequence[str], temperature: float = 1.0) -> list[dict[str, float]]:
+    def probabilities(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """Of each label, the likeliest first; nothing for an empty text. Several labels need not sum to one."""
         logits = self.logits(texts, once_more(self.run))
-        found = [{} if row_Y is None else self.chances(row_Y / temperature) for row_Y in logits]
+        found = [{} if row_Y is None else self.chances(row_Y / self.temperature) for row_Y in logits]
         return [dict(sorted(chances.items(), key=lambda pair: -pair[1])) for chances in found]
 
     def chances(self, row_Y: Tensor) -> dict[str, float]:
@@ -113,8 +118,11 @@ class Classifying:
         scores = []
         for row_Y, (_, labels) in zip(self.logits([text for text, _ in pairs]), pairs, strict=True):
             symbols = self.target.encode(labels)
-            possible = row_Y is not None and UNKNOWN not in symbols and (symbols or self.model.several)
-            scores.append(self._log_chance(row_Y, symbols) if row_Y is not None and possible else -math.inf)
+            possible = UNKNOWN not in symbols and (symbols or self.model.several)
+            if row_Y is None or not possible:
+                scores.append(-math.inf)
+            else:
+                scores.append(self._log_chance(row_Y / self.temperature, symbols))
         return scores
 
     def look(self, text: str, answer: Answer) -> Looked:
@@ -164,6 +172,7 @@ class Classifying:
         return float(F.logsigmoid(sign_Y * row_Y.double()).sum())
 
     def _answers(self, row_Y: Tensor, n_best: int) -> list[Answer]:
+        row_Y = row_Y / self.temperature
         if self.model.several:
             chosen = _likeliest_sets(row_Y.double().tolist(), n_best)
         else:

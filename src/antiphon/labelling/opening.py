@@ -18,13 +18,13 @@ Labelling = Classifying | Tagging
 Answering = Pipeline | Labelling | Filling | Pointing
 
 
-def open_pipeline(model: Model, source: Tokenizer, target: Tokenizer, run: Run) -> Answering:
-    """A model with its tokenisers."""
+def open_pipeline(model: Model, source: Tokenizer, target: Tokenizer, run: Run, temperature: float = 1.0) -> Answering:
+    """A model with its tokenisers; a classifier's answers are told with the probabilities of this temperature."""
     if isinstance(model, Classifier | Tagger):
         assert isinstance(target, LabelTokenizer), "the config holds such a model and its labels together"
         if isinstance(model, Tagger):
             return Tagging(model, source, target, run)
-        return Classifying(model, source, target, run)
+        return Classifying(model, source, target, run, temperature)
     if isinstance(model, Masked):
         return Filling(model, target, run)
     if isinstance(model, Spans):

@@ -11,6 +11,8 @@ SPAN, LOST = 20, 0.1  # a sentence's worth of steps; what falls below a tenth is
 _FEW = 5  # places: with fewer, one odd step would be the verdict
 _FITTED = 400  # places that a factor is fitted to; of a longer chain, every second or third
 
+Part = Literal["h", "c"]  # of a state
+PARTS: tuple[Part, ...] = ("h", "c")
 Verdict = Literal["vanishes", "stable", "explodes", "too short"]
 Forecast = Literal["must vanish", "cannot explode", "can explode"]
 _FORECASTS: Mapping[Verdict, Forecast] = {
@@ -20,18 +22,23 @@ _FORECASTS: Mapping[Verdict, Forecast] = {
 
 @dataclass(frozen=True)
 class Chain:
-    """The recurrence of one cell over a text: the norm of d h(T) / d h(t) for each place t.
+    """The recurrence of one cell over a text: the norm of d h(T) / d h(t) for each place t, or of d c(T) / d c(t).
 
     It is the chain's own recurrence, with its inputs held as they were: what passes through other layers or through
     attention is left out. The norm is the largest singular value. Of an LSTM's state (h, c) it is that of the h-by-h
-    block of the whole product, so the way through c is in it.
+    block of the whole product, so the way through c is in it; of c it is the c-by-c block.
     """
 
-    name: str
+    place: str  # in the model
     cell: str
     symbols: tuple[str, ...]  # as they were read
     log10_norms: tuple[float, ...]  # one a symbol; the last is 0, because d h(T) / d h(T) has norm 1
-    matrices: Mapping[str, float]  # the largest singular value of each recurrent matrix
+    matrices: Mapping[str, float]  # the largest singular value of each recurrent matrix; told with h
+    part: Part = "h"
+
+    @property
+    def name(self) -> str:
+        return self.place if self.part == "h" else f"{self.place}, {self.part}"
 
     @property
     def factor(self) -> float | None:

@@ -33,7 +33,7 @@ def terminal(found: Gradients, width: int) -> str:
         lines.append(chain.name.ljust(margin) + _bars(chain.log10_norms, width - margin, low, high))
         lines.append(" " * margin + chain.sentence)
     lines += ["", "largest singular values of the recurrent matrices"]
-    for chain in found.chains:
+    for chain in (chain for chain in found.chains if chain.matrices):
         wrapped = textwrap.wrap(_matrices(chain).replace(" ", "\xa0").replace(",\xa0", ", "), width - margin)
         lines += [(chain.name if not n else "").ljust(margin) + line for n, line in enumerate(wrapped)]
     return "\n".join(line.replace("\xa0", " ").rstrip() for line in lines)
@@ -100,7 +100,9 @@ def html_page(found: Gradients, intro: str) -> str:
         caption="Each chain in numbers; the last column holds the largest singular values of its recurrent matrices.",
         table=_table(found.chains),
     )
-    return html_file("gradients", TITLE, intro, article)
+    # On a narrow screen it scrolls, rather than shrink until nothing can be read.
+    style = f"#gradients-1 {{ min-width: {WIDTH * 4 // 5}px; }}\n"
+    return html_file("gradients", TITLE, intro, article, style)
 
 
 def _drawing(chains: Sequence[Chain]) -> tuple[str, int]:
@@ -124,11 +126,16 @@ def _drawing(chains: Sequence[Chain]) -> tuple[str, int]:
     for distance in range(0, far + 1, _pace(far)):
         parts.append(_text("tick", float(at(distance, 0).split(",")[0]), bottom + 18, str(distance), "middle"))
     parts.append(_text("axis", right, bottom + 38, "steps back from the end of the chain"))
-    parts.append(_text("axis", -(TOP + HIGH / 2), 18, "norm of d h(T) / d h(t)", "middle", ' transform="rotate(-90)"'))
+    parts.append(_text("axis", -(TOP + HIGH / 2), 18, _axis(chains), "middle", ' transform="rotate(-90)"'))
     parts.append(_text("calm-name", right - 6, float(at(0, 0).split(",")[1]) - 6, "stable"))
     for number, chain in enumerate(chains):
         parts.append(_line(number, chain, [at(distance, log) for distance, log in enumerate(chain.log10_norms[::-1])]))
     return "".join(parts), bottom + 56 + 24 * len(chains)
+
+
+def _axis(chains: Sequence[Chain]) -> str:
+    cells = any(chain.part == "c" for chain in chains)
+    return "norm of d h(T) / d h(t)" + (", or of d c(T) / d c(t)" if cells else "")
 
 
 def _text(kind: str, x: float, y: float, words: str, anchor: str = "end", more: str = "") -> str:
@@ -159,7 +166,7 @@ def _table(chains: Sequence[Chain]) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in (*HEAD, "matrices"))
     rows = [f"<thead><tr>{head}</tr></thead>"]
     for chain in chains:
-        cells = "".join(f"<td>{fact}</td>" for fact in (*_row(chain)[1:], _matrices(chain)))
+        cells = "".join(f"<td>{fact}</td>" for fact in (*_row(chain)[1:], _matrices(chain) or "-"))
         rows.append(f'<tr><th scope="row">{chain.name}</th>{cells}</tr>')
     return "\n".join(rows)
 

@@ -1,46 +1,28 @@
-"""From a model and a text to its chains: what every cell was given, and the gradient taken back through it.
+"""From a model and a text to its chains: the gradient taken back through what every cell was given.
 
-T places of a chain · widths: D of what a cell is given, E of h, Z of all parts of a state together, G of all gates
+E width of one part of a state · Z of all its parts together · G of all gates
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.parametrize import cached
 
-from antiphon.config.schema import RecurrentEncoder, RecurrentStack
-from antiphon.data.batch import make_sources
-from antiphon.data.vocab import END
+from antiphon.config.schema import RecurrentStack
 from antiphon.errors import AntiphonError
-from antiphon.layers.cells import GRU, LSTM, Cell, CellState, Elman
+from antiphon.labelling.opening import Answering
+from antiphon.layers.cells import GRU, LSTM, Cell, Elman
 from antiphon.layers.steps import CoupledLSTM, Orthogonal, PeepholeLSTM
-from antiphon.models.writing import LanguageModel
 from antiphon.pipeline import Pipeline
-from antiphon.show.chains import Chain, Gradients
-
-Step = tuple[Tensor, CellState]  # the input's share of the gates, and the state before
-
-
-@dataclass(frozen=True)
-class Heard:
-    """A cell, and what its steps were given."""
-
-    name: str
-    kind: str
-    cell: Cell
-    symbols: Sequence[str]
-    steps: list[Step]
+from antiphon.show.chains import PARTS, Chain, Gradients
+from antiphon.show.listening import Heard, Step, listen, listen_to_reading
 
 
-def read_chains(pipeline: Pipeline, text: str, tell: Callable[[int, int], None] | None = None) -> Gradients:
+def read_chains(pipeline: Answering, text: str, tell: Callable[[int, int], None] | None = None) -> Gradients:
     """Every chain of the model while it answers this text; `tell` hears of the steps done, and of all."""
-    asked = pipeline.encode(text)
-    if not (asked or pipeline.completes):
+    if not (text.strip() or pipeline.completes):
         raise AntiphonError("gradients: the text is empty, and nothing passes through it. Give at least one symbol.")
     if not any(isinstance(half, RecurrentStack) for half in pipeline.run.model.halves.values()):
         raise AntiphonError(
@@ -50,26 +32,37 @@ def read_chains(pipeline: Pipeline, text: str, tell: Callable[[int, int], None] 
     answer = pipeline.answer([text])[0][0]
     pipeline.model.eval()
     with cached():  # a matrix that is computed from its parameters is computed once
-        heard = listen(pipeline, asked, answer.symbols)
-        chains, done, total = [], 0, sum(len(one.steps) - 1 for one in heard)
-        for one in heard:
+        if isinstance(pipeline, Pipeline):
+            heard = listen(pipeline, pipeline.encode(text), answer.symbols)
+        else:
+            heard = listen_to_reading(pipeline, text, answer)
+        read = [(one, part) for one in heard for part in range(one.cell.parts)]
+        chains, done, total = [], 0, sum(len(one.steps) - 1 for one, _ in read)
+        for one, part in read:
             logs = [0.0]
-            for log in log_norms(one.cell, one.steps):
+            for log in log_norms(one.cell, one.steps, part):
                 logs.append(log)
                 done += 1
                 if tell:
                     tell(done, total)
-            matrices = {name: norm(matrix) for name, matrix in recurrent_matrices(one.cell).items()}
-            chains.append(Chain(one.name, one.kind, tuple(one.symbols), tuple(logs[::-1]), matrices))
+            chains.append(_chain(one, part, logs))
     return Gradients(text, answer.text, tuple(chains))
 
 
-def log_norms(cell: Cell, steps: Sequence[Step]) -> Iterator[float]:
+def _chain(one: Heard, part: int, logs: Sequence[float]) -> Chain:
+    """The matrices are told once, with h."""
+    matrices = {} if part else {name: norm(matrix) for name, matrix in recurrent_matrices(one.cell).items()}
+    return Chain(one.name, one.kind, tuple(one.symbols), tuple(logs[::-1]), matrices, PARTS[part])
+
+
+def log_norms(cell: Cell, steps: Sequence[Step], part: int = 0) -> Iterator[float]:
     """log10 |d h(T) / d h(t)| for t = T - 1 down to 1: the rows of d h(T), taken back step by step, exactly.
 
-    They are rescaled after every step and the logarithm remembers, so that no chain is too long for a float.
+    Or of c, where `part` is 1: the whole of d c(T) / d c(t), of which the product of the forget gates is the straight
+    way. They are rescaled after every step and the logarithm remembers, so that no chain is too long for a float.
     """
-    back_EZ, scale = torch.eye(cell.width, cell.width * cell.parts), 0.0
+    own = slice(part * cell.width, (part + 1) * cell.width)
+    back_EZ, scale = torch.eye(cell.width * cell.parts)[own], 0.0
     for gates_1G, state in reversed(steps[1:]):
         before = tuple(part.detach().requires_grad_() for part in state)
         after_1Z = torch.cat(cell.step(gates_1G, before), dim=1)
@@ -78,7 +71,7 @@ def log_norms(cell: Cell, steps: Sequence[Step]) -> Iterator[float]:
         size = back_EZ.abs().max().item()
         if size:
             back_EZ, scale = back_EZ / size, scale + math.log10(size)
-        value = norm(back_EZ[:, : cell.width])
+        value = norm(back_EZ[:, own])
         yield scale + math.log10(value) if value else -math.inf
 
 
@@ -114,80 +107,3 @@ def recurrent_matrices(cell: Cell) -> dict[str, Tensor]:
 
 def _named(weight_GE: Tensor, *names: str) -> dict[str, Tensor]:
     return dict(zip(names, weight_GE.chunk(len(names)), strict=True))
-
-
-def listen(pipeline: Pipeline, source: Sequence[int], answer: Sequence[int]) -> list[Heard]:
-    """Let the model read the source and write the answer, and note what every cell is given.
-
-    A language model has no other cells to read a source with than those that write.
-    """
-    if pipeline.prompted:
-        answer, source = [*source, *([END] if pipeline.run.joins else []), *answer], []
-    reading, writing = _in_encoder(pipeline, source), _in_decoder(pipeline, answer)
-    with torch.no_grad(), ExitStack() as ears:
-        for one in reading:
-            ears.enter_context(_hear_reading(one))
-        for one in writing:
-            ears.enter_context(_hear_steps(one))
-        model = pipeline.model
-        state = model.begin(1) if isinstance(model, LanguageModel) else model.start(*make_sources([source]))
-        for word in [pipeline.start, *answer]:
-            _, state = model.step(torch.tensor([word]), state)
-    return reading + writing
-
-
-def _in_encoder(pipeline: Pipeline, source: Sequence[int]) -> list[Heard]:
-    choice, model = pipeline.run.model.halves.get("encoder"), pipeline.model
-    if not isinstance(choice, RecurrentEncoder):
-        return []
-    pieces, heard = pipeline.source.pieces([*source, END]), []
-    for number, layer in enumerate(model.encoder.layers, start=1):  # type: ignore[union-attr, arg-type]
-        for direction, cell in enumerate(layer.readers):
-            turned = bool(direction) != choice.reverse
-            arrow = f" {'←' if turned else '→'}" if choice.reverse or len(layer.readers) > 1 else ""
-            symbols = pieces[::-1] if turned else pieces
-            heard.append(Heard(f"encoder {number}{arrow}", choice.cell, cell, symbols, []))
-    return heard
-
-
-def _in_decoder(pipeline: Pipeline, answer: Sequence[int]) -> list[Heard]:
-    choice, model = pipeline.run.model.halves["decoder"], pipeline.model
-    if not isinstance(choice, RecurrentStack):
-        return []
-    pieces = pipeline.target.pieces([pipeline.start, *answer])
-    cells = enumerate(model.decoder.cells, start=1)  # type: ignore[attr-defined]
-    return [Heard(f"decoder {number}", choice.cell, cell, pieces, []) for number, cell in cells]
-
-
-@contextmanager
-def _hear_reading(one: Heard) -> Iterator[None]:
-    """A reader goes over all places at once; its steps are walked again from what it was given."""
-
-    def hear(_: nn.Module, given: tuple[Any, ...]) -> None:
-        x_1TD, state = given[0], given[1]
-        state = state or tuple(x_1TD.new_zeros(1, one.cell.width) for _ in range(one.cell.parts))
-        for gates_1G in one.cell.project(x_1TD).unbind(1):
-            one.steps.append((gates_1G, state))
-            state = one.cell.step(gates_1G, state)
-
-    handle = one.cell.register_forward_pre_hook(hear)  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        handle.remove()
-
-
-@contextmanager
-def _hear_steps(one: Heard) -> Iterator[None]:
-    """A decoder calls `step` place after place: for a while the cell's own is hidden behind one that takes notes."""
-    step = one.cell.step
-
-    def noted(gates_1G: Tensor, state: CellState) -> CellState:
-        one.steps.append((gates_1G, state))
-        return step(gates_1G, state)
-
-    vars(one.cell)["step"] = noted
-    try:
-        yield
-    finally:
-        del vars(one.cell)["step"]

@@ -31,7 +31,7 @@ def constraints_are_honoured(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
     """
     some = [text for text in texts if text.strip()][:FEW]
     search = pipeline.run.search.model_copy(update={"sample": False, "beam": 4, "n_best": 1, "groups": 1})
-    free = [words.split() for words in _written(pipeline, some, search)]
+    free = [_words(written) for written in _written(pipeline, some, search)]
     tried, broken = 0, list[str]()
     other_words = [words or text.split() for words, text in zip(free, some, strict=True)]
     for text, own, other in zip(some, free, other_words[1:] + other_words[:1], strict=True):
@@ -52,6 +52,11 @@ def constraints_are_honoured(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
 def _written(pipeline: Pipeline, texts: Sequence[str], search: Search) -> list[str]:
     """The best answers, without the prompts that they complete."""
     return [pipeline.spell(found[0].symbols) for found in pipeline.answer(texts, search)]
+
+
+def _words(written: str) -> list[str]:
+    """Those that can be named: bytes that are no text are shown as U+FFFD, which stands for any of them."""
+    return [word for word in written.split() if "\N{REPLACEMENT CHARACTER}" not in word]
 
 
 def _writable(pipeline: Pipeline, word: str, room: int) -> bool:

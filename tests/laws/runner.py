@@ -40,6 +40,7 @@ RUNNING_TRANSFORMER = (*RUNNING, "model.decoder={kind=transformer,width=8,layers
 # Source and target in one row: every kind of noise, and words of the model's own after sources of any length.
 PROMPTED = (
     *WRITING, "model.kind=language_model", "model.reads=pairs", "train.accumulate=2", "train.ema=0.9", "train.r_drop=1.0",
+    "train.optimizer=muon",
     "data.source.tokenizer={kind=subwords,size=300,dropout=0.2}", "train.word_dropout=0.1",
     "train.teacher_forcing={p=0.3,schedule=linear,half=8,own=sampled}", "train.corruption={swap=0.1,replace=0.1,drop=0.1}",
     "model.decoder={kind=transformer,width=8,layers=2,heads=2,feedforward=9,dropout=0.2,layer_drop=0.4}",
@@ -64,6 +65,7 @@ CLASSIFIER = (
     *COMMON, "model.kind=classifier", "data.source.tokenizer={kind=words}", "model.pool=attention", "model.queries=2",
     "model.encoder={kind=recurrent,width=6,embedding=5,dropout=0.2}", "train.balance=0.5", "train.word_dropout=0.1",
     "train.corruption={swap=0.1,replace=0.1,drop=0.1}", "train.accumulate=2", "train.ema=0.9", "train.metric=f1",
+    "train.optimizer=muon",
 )  # fmt: skip
 TAGGER = (
     *COMMON, "model.kind=tagger", "data.source.tokenizer={kind=spelled}", "model.letters=3", "model.output=chain",

@@ -32,8 +32,9 @@ def same(a: Learner, b: Learner) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
 
-def test_a_restored_learner_goes_on_bit_by_bit():
-    straight, before, after = (a_learner(ema=0.9) for _ in range(3))
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_a_restored_learner_goes_on_bit_by_bit(optimizer):
+    straight, before, after = (a_learner(ema=0.9, optimizer=optimizer) for _ in range(3))
     for step in range(3):
         straight.learn(BATCHES, step, step)
         before.learn(BATCHES, step, step)
@@ -58,17 +59,18 @@ def test_draws_depend_on_step_and_part_only():
 def taught(learner: Learner, steps: int) -> Learner:
     """Teacher forcing written out: nothing of the learner is used but its parts."""
     for step in range(steps):
-        for group in learner.optimizer.param_groups:
+        (optimizer,) = learner.optimizers
+        for group in optimizer.param_groups:
             group["lr"] = learning_rate(step, learner.choice)
         learner.model.train()
-        learner.optimizer.zero_grad()
+        optimizer.zero_grad()
         tokens = sum(batch.target_tokens for batch in BATCHES)
         for part, batch in enumerate(BATCHES):
             torch.manual_seed(int(keys(5, step, DROPOUT, np.array([part]))[0]) >> 1)
             words_P, head = batch.target_out_BT[batch.target_mask_BT], learner.model.head
             (cross_entropy(learner.model(batch), head.weight_VE, head.bias_V, words_P, 0.1) / tokens).backward()
         torch.nn.utils.clip_grad_norm_(learner.model.parameters(), 1.0)
-        learner.optimizer.step()
+        optimizer.step()
     return learner
 
 
@@ -201,11 +203,38 @@ def test_the_gradient_is_clipped_and_its_norm_told_as_it_was():
 
 
 def test_only_matrices_decay():
-    learner = a_learner()
-    decaying, free = learner.optimizer.param_groups
+    (optimizer,) = a_learner().optimizers
+    decaying, free = optimizer.param_groups
     assert {part.dim() for part in decaying["params"]} == {2}
     assert {part.dim() for part in free["params"]} == {1}
     assert (decaying["weight_decay"], free["weight_decay"]) == (0.01, 0.0)
+
+
+def test_muon_moves_the_matrices_of_both_halves_and_adamw_the_rest():
+    encoder = TRANSFORMER.encoder.model_copy(update={"positions": "learned"})
+    model = schema.Seq2Seq(encoder=encoder, decoder=MODEL.decoder)
+    learner = a_learner(model, optimizer="muon", learning_rate=0.01)
+    adamw, muon = (
+        {learner.names[weight] for group in optimizer.param_groups for weight in group["params"]}
+        for optimizer in learner.optimizers
+    )
+    assert adamw | muon == set(learner.names.values())
+    assert {"source.weight_VD", "encoder.positions.table_TD", "head.weight_VE"} <= adamw
+    assert {"encoder.layers.0.feedforward.out.weight", "decoder.cells.0.kernel.weight_hh_l0"} <= muon
+    assert "decoder.attention.scorer.out.weight" in adamw  # a score is one number: there is nothing to turn
+    before = {name: value.clone() for name, value in weights_of(learner.model).items()}
+    learner.learn(BATCHES, 0, 0)
+    assert not [name for name, value in weights_of(learner.model).items() if torch.equal(value, before[name])]
+
+
+def test_a_rate_means_about_the_same_for_both_optimisers():
+    moved = {}
+    for optimizer in ("adamw", "muon"):
+        learner = a_learner(TRANSFORMER, optimizer=optimizer, learning_rate=0.01, weight_decay=0.0)
+        before = learner.model.encoder.layers[0].attention.out.weight.clone()
+        learner.learn(BATCHES, 0, 0)
+        moved[optimizer] = (learner.model.encoder.layers[0].attention.out.weight - before).square().mean().sqrt().item()
+    assert 0.1 < moved["muon"] / moved["adamw"] < 1.0
 
 
 def test_the_moving_average_is_judged_and_the_weights_come_back():

@@ -786,6 +786,8 @@ class Train(Table):
     """Symbols in a batch, on the longer side, padding included."""
     accumulate: Size = 1
     """Batches whose gradients are summed before one update, for larger ones than memory holds (Ott et al., 2018)."""
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """AdamW; or Muon for the matrices of encoder and decoder, and AdamW for the rest (Jordan et al., 2024)."""
     learning_rate: Annotated[float, Field(gt=0.0)] = 1e-3
     """The highest rate, reached after `warmup` steps."""
     warmup: Count = 400
@@ -795,7 +797,7 @@ class Train(Table):
     betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = [0.9, 0.98]
     """AdamW's memory of gradients and of their squares (Kingma & Ba, 2015)."""
     weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
-    """AdamW's pull towards zero, on matrices only (Loshchilov & Hutter, 2019)."""
+    """The pull towards zero, on matrices only (Loshchilov & Hutter, 2019)."""
     clip: Annotated[float, Field(ge=0.0)] = 1.0
     """The largest gradient norm; 0: no clipping."""
     label_smoothing: Share = 0.1

@@ -23,10 +23,13 @@ from antiphon.models.pointing import Spans
 from antiphon.models.writing import LanguageModel
 from antiphon.store import fill, weights_of
 from antiphon.training.exposure import forcing, with_own_words
-from antiphon.training.groups import freeze, parameter_groups
+from antiphon.training.groups import freeze, make_optimizers
 from antiphon.training.noise import Draws, corrupt, hide_source, hide_words
 from antiphon.training.objective import places, summed_loss
 from antiphon.training.schedule import learning_rate
+
+# What an optimiser keeps of a weight, and what it is called in a checkpoint.
+_REMEMBERED = {"exp_avg": "mean.", "exp_avg_sq": "square.", "step": "updates."}
 
 
 @dataclass(frozen=True)
@@ -43,26 +46,25 @@ class Update:
 
 
 class Learner:
-    """The model, AdamW's averages, the moving average of the weights where one is kept, and a state carried along."""
+    """The model, what its optimisers remember, the moving average of its weights, and a state carried along."""
 
     def __init__(self, model: Model, choice: Train, seed: int, weights_Y: Tensor | None = None) -> None:
         """`weights_Y` are those of labels that do not count alike."""
         self.model, self.choice, self.seed, self.weights_Y = model, choice, seed, weights_Y
         self.names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
         freeze(self.names, choice.freeze)
-        first, second = choice.betas
-        groups = parameter_groups(self.names, choice)
-        self.optimizer = torch.optim.AdamW(groups, lr=choice.learning_rate, betas=(first, second), fused=True)
+        self.optimizers = make_optimizers(self.names, choice)
         self.ema = {name: value.clone() for name, value in weights_of(model).items()} if choice.ema else {}
         self.carried: tuple[CellState, ...] = ()  # where the rows of the last batch were left, if they go on
 
     def learn(self, batches: Sequence[Batch], step: int, updates: int) -> Update:
         """Step number `step` of the run; `updates` counts the ones that were taken."""
         rate, p = learning_rate(updates, self.choice), forcing(updates, self.choice.teacher_forcing)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate * group["speed"]
+        for optimizer in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate * group["speed"]
+            optimizer.zero_grad()
         self.model.train()
-        self.optimizer.zero_grad()
         tokens = sum(places(self.model, batch) for batch in batches)
         loss = 0.0
         for part, clean in enumerate(batches):
@@ -76,7 +78,8 @@ class Learner:
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit).item()
         taken = math.isfinite(loss) and math.isfinite(norm)
         if taken:
-            self.optimizer.step()
+            for optimizer in self.optimizers:
+                optimizer.step()
             self._follow(updates)
         else:
             self.carried = ()  # it may hold what was not finite
@@ -134,10 +137,9 @@ class Learner:
         tensors |= {f"ema.{name}": value for name, value in self.ema.items()}
         for layer, cell in enumerate(self.carried):
             tensors |= {f"carried.{layer:03}.{part}": value for part, value in enumerate(cell)}
-        for parameter, state in self.optimizer.state.items():
-            tensors[f"mean.{self.names[parameter]}"] = state["exp_avg"]
-            tensors[f"square.{self.names[parameter]}"] = state["exp_avg_sq"]
-            tensors[f"updates.{self.names[parameter]}"] = state["step"]
+        for optimizer in self.optimizers:
+            for parameter, state in optimizer.state.items():
+                tensors |= {f"{_REMEMBERED[part]}{self.names[parameter]}": value for part, value in state.items()}
         return tensors
 
     def fits(self, tensors: Mapping[str, Tensor]) -> bool:
@@ -153,12 +155,16 @@ class Learner:
         for name, value in sorted(_below("carried.", tensors).items()):
             carried.setdefault(name.partition(".")[0], []).append(value)
         self.carried = tuple(map(tuple, carried.values()))
-        means, squares, counts = (_below(prefix, tensors) for prefix in ("mean.", "square.", "updates."))
-        for parameter, name in self.names.items():
-            if name in means:
-                # A layer that was skipped has fewer; checkpoints from before that could happen do not tell.
-                count = counts.get(name, torch.tensor(float(updates)))
-                self.optimizer.state[parameter] = {"step": count, "exp_avg": means[name], "exp_avg_sq": squares[name]}
+        remembered = {part: _below(prefix, tensors) for part, prefix in _REMEMBERED.items()}
+        for optimizer in self.optimizers:
+            for parameter in [parameter for group in optimizer.param_groups for parameter in group["params"]]:
+                name = self.names[parameter]
+                kept = {part: values[name] for part, values in remembered.items() if name in values}
+                if isinstance(optimizer, torch.optim.AdamW) and kept:
+                    # A layer that was skipped has fewer; checkpoints from before that could happen do not tell.
+                    kept.setdefault("step", torch.tensor(float(updates)))
+                if kept:
+                    optimizer.state[parameter] = kept
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -143,7 +143,7 @@ def test_choices(given, message):
         (
             "train=5",
             "train: 5 is not a table: give its keys, one by one. "
-            "Known: max_steps, max_epochs, max_minutes, batch_tokens, accumulate, learning_rate, ...",
+            "Known: max_steps, max_epochs, max_minutes, batch_tokens, accumulate, optimizer, ...",
         ),
     ],
 )

@@ -227,6 +227,18 @@ def test_muon_moves_the_matrices_of_both_halves_and_adamw_the_rest():
     assert not [name for name, value in weights_of(learner.model).items() if torch.equal(value, before[name])]
 
 
+def test_muon_leaves_what_a_distance_is_worth_to_adamw():
+    halves = {
+        half: getattr(TRANSFORMER, half).model_copy(update={"positions": "relative"}) for half in ("encoder", "decoder")
+    }
+    learner = a_learner(schema.Seq2Seq(**halves), optimizer="muon")
+    _, muon = learner.optimizers
+    moved = [learner.names[weight] for group in muon.param_groups for weight in group["params"]]
+    assert moved
+    assert not [name for name in moved if "bias_UH" in name]
+    assert [name for name in learner.names.values() if "bias_UH" in name]
+
+
 def test_a_rate_means_about_the_same_for_both_optimisers():
     moved = {}
     for optimizer in ("adamw", "muon"):

@@ -160,11 +160,12 @@ class Learner:
             for parameter in [parameter for group in optimizer.param_groups for parameter in group["params"]]:
                 name = self.names[parameter]
                 kept = {part: values[name] for part, values in remembered.items() if name in values}
-                if isinstance(optimizer, torch.optim.AdamW) and kept:
+                if not kept:
+                    continue  # its layer was skipped every time
+                if isinstance(optimizer, torch.optim.AdamW):
                     # A layer that was skipped has fewer; checkpoints from before that could happen do not tell.
                     kept.setdefault("step", torch.tensor(float(updates)))
-                if kept:
-                    optimizer.state[parameter] = kept
+                optimizer.state[parameter] = kept
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

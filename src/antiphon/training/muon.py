@@ -4,13 +4,13 @@ M matrices of one shape · R their rows, the shorter side · C their columns
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-MEMORY = 0.95  # of the gradients
+_MEMORY = 0.95  # of the gradients
 # Jordan et al. chose these three for five rounds: singular values end near one, small ones too.
 _LINEAR, _CUBIC, _QUINTIC, _ROUNDS = 3.4445, -4.7750, 2.0315, 5
 
@@ -22,8 +22,8 @@ class Muon(torch.optim.Optimizer):
     goes matrix by matrix and in bfloat16, which few CPUs compute in; here those of one shape go together, in float32.
     """
 
-    def __init__(self, groups: Sequence[Mapping[str, Any]]) -> None:
-        super().__init__([dict(group) for group in groups], {"lr": 0.0, "weight_decay": 0.0})
+    def __init__(self, groups: list[dict[str, Any]]) -> None:
+        super().__init__(groups, {"lr": 0.0, "weight_decay": 0.0})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
@@ -32,9 +32,12 @@ class Muon(torch.optim.Optimizer):
             if not learnt:
                 continue  # every layer was skipped
             gradients = [weight.grad for weight in learnt]
-            means = [self.state[weight].setdefault("exp_avg", torch.zeros_like(weight)) for weight in learnt]
-            torch._foreach_lerp_(means, gradients, 1 - MEMORY)
-            ahead = torch._foreach_lerp(gradients, means, MEMORY)  # Nesterov's: the mean as it would be a step on
+            for weight in learnt:
+                if "exp_avg" not in self.state[weight]:
+                    self.state[weight]["exp_avg"] = torch.zeros_like(weight)
+            means = [self.state[weight]["exp_avg"] for weight in learnt]
+            torch._foreach_lerp_(means, gradients, 1 - _MEMORY)
+            ahead = torch._foreach_lerp(gradients, means, _MEMORY)  # Nesterov's: the mean as it would be a step on
             torch._foreach_mul_(learnt, 1 - group["lr"] * group["weight_decay"])
             for weights, ways_MRC in _of_one_shape(learnt, ahead):
                 far = group["lr"] * 0.2 * math.sqrt(ways_MRC.shape[2])

@@ -226,7 +226,7 @@ def test_noise_reaches_the_source_of_a_row():
     batch, lost = make_batch([[4, 5, 6, 7]] * 3, [[8]] * 3), []
     for drop in (0.0, 0.9):
         noise = schema.Train(corruption=schema.Corruption(drop=drop), label_smoothing=0.0)
-        lost.append(int(Learner(model, noise, 1)._disturb(batch, 1.0, Draws(1, 0, 0)).mask_BS.sum()))
+        lost.append(int(Learner(model, noise, 1).lesson.disturb(batch, 1.0, Draws(1, 0, 0)).mask_BS.sum()))
     assert lost[1] < lost[0] == int(batch.mask_BS.sum())
 
 

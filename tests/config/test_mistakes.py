@@ -143,7 +143,7 @@ def test_choices(given, message):
         (
             "train=5",
             "train: 5 is not a table: give its keys, one by one. "
-            "Known: max_steps, max_epochs, max_minutes, batch_tokens, accumulate, optimizer, ...",
+            "Known: max_steps, max_epochs, max_minutes, batch_tokens, accumulate, processes, ...",
         ),
     ],
 )
@@ -258,6 +258,16 @@ def test_the_schema_s_own_words_follow_the_address(given, message):
         (
             ["train.schedule=cosine", "train.max_steps=0", "train.max_epochs=2"],
             'train: schedule = "cosine" needs max_steps: the rate reaches zero there',
+        ),
+        (
+            ["train.processes=3", "train.accumulate=2"],
+            "train: processes (3) share the batches of a step, which has 2: "
+            "set accumulate = 3, and batch_tokens to a share of what a step shall hold",
+        ),
+        (
+            ["model.kind=language_model", "data.window=20", "train.processes=2", "train.accumulate=2"],
+            "train.processes: this model carries its state from batch to batch, so each batch waits for the "
+            "one before: leave it at 1",
         ),
         (
             ["train.teacher_forcing={p=0.5, half=100}"],

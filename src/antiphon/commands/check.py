@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from antiphon.build.model import build_model
@@ -72,18 +73,20 @@ def run_check(run: Run, as_json: bool) -> None:
 
 def estimate(run: Run, prepared: Prepared) -> Estimate:
     """Train a scratch model for a few batches of this run's own data: the first ones, and the largest."""
-    model = build_model(run.model, prepared.source.size, prepared.target.size)
+    make = partial(build_model, run.model, prepared.source.size, prepared.target.size)
+    model = make()
     learner = Learner(model, run.train, run.seed, label_weights(run, prepared.train, prepared.target.size))
     batches = batches_of(run, prepared)
     planned = batches.plan(0)
     largest = max(planned, key=batches.size)
     seconds, tokens = [], []
-    for number, chosen in enumerate([largest, *planned[:_TIMED]]):
-        batch = batches.load(chosen, 0)
-        started = time.perf_counter()
-        update = learner.learn([batch] * run.train.accumulate, number, number)
-        seconds.append(time.perf_counter() - started)
-        tokens.append(update.tokens)
+    with learner.crew.of(run.train.processes, make):
+        for number, chosen in enumerate([largest, *planned[:_TIMED]]):
+            batch = batches.load(chosen, 0)
+            started = time.perf_counter()
+            update = learner.learn([batch] * run.train.accumulate, number, number)
+            seconds.append(time.perf_counter() - started)
+            tokens.append(update.tokens)
     a_step = statistics.median(seconds[1:])
     steps_an_epoch = max(len(planned) // run.train.accumulate, 1)
     limits = [run.train.max_steps, run.train.max_epochs * steps_an_epoch]

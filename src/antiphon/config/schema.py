@@ -786,6 +786,8 @@ class Train(Table):
     """Symbols in a batch, on the longer side, padding included."""
     accumulate: Size = 1
     """Batches whose gradients are summed before one update, for larger ones than memory holds (Ott et al., 2018)."""
+    processes: Size = 1
+    """Processes that share these batches, a core or more each: they change how long a step takes, and nothing else."""
     optimizer: Literal["adamw", "muon"] = "adamw"
     """AdamW; or Muon for the matrices of encoder and decoder, and AdamW for the rest (Jordan et al., 2024)."""
     learning_rate: Annotated[float, Field(gt=0.0)] = 1e-3
@@ -836,6 +838,11 @@ class Train(Table):
             raise ValueError("this run would never end: set max_steps, max_epochs or max_minutes")
         if self.schedule == "cosine" and not self.max_steps:
             raise ValueError('schedule = "cosine" needs max_steps: the rate reaches zero there')
+        if self.processes > self.accumulate:
+            raise ValueError(
+                f"processes ({self.processes}) share the batches of a step, which has {self.accumulate}: "
+                f"set accumulate = {self.processes}, and batch_tokens to a share of what a step shall hold"
+            )
         return self
 
 
@@ -1002,6 +1009,12 @@ class Run(Table):
             raise ValueError(
                 f"search.max_source ({self.search.max_source}) must be at least data.max_length "
                 f"({self.data.max_length}), or a validation pair could be refused"
+            )
+        running = self.data.window and isinstance(self.model, LanguageModel)
+        if self.train.processes > 1 and running and not isinstance(self.model.halves["decoder"], TransformerStack):
+            raise ValueError(
+                "train.processes: this model carries its state from batch to batch, so each batch waits for the "
+                "one before: leave it at 1"
             )
         if self.train.r_drop and not any(map(drops_something, self.model.halves.values())):
             raise ValueError(

@@ -1,31 +1,23 @@
-"""One update of the weights, and what is remembered between two.
-
-P real target places · E what the head reads · Y labels
-"""
+"""One update of the weights, and what is remembered between two (Y labels)."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from antiphon.config.schema import Train
-from antiphon.data.batch import DROPOUT, Batch
-from antiphon.data.unmerge import keys
-from antiphon.layers.cells import CellState
-from antiphon.models.labelling import Tagger
-from antiphon.models.masked import Masked
-from antiphon.models.model import Labeller, Model
-from antiphon.models.pointing import Spans
-from antiphon.models.writing import LanguageModel
+from antiphon.data.batch import Batch
+from antiphon.models.model import Model
 from antiphon.store import fill, weights_of
-from antiphon.training.exposure import forcing, with_own_words
+from antiphon.training.crew import Crew
+from antiphon.training.exposure import forcing
 from antiphon.training.groups import freeze, make_optimizers
-from antiphon.training.noise import Draws, corrupt, hide_source, hide_words
-from antiphon.training.objective import places, summed_loss
+from antiphon.training.lesson import Lesson, Part
+from antiphon.training.noise import Draws
+from antiphon.training.objective import places
 from antiphon.training.schedule import learning_rate
 
 # What an optimiser keeps of a weight, and what it is called in a checkpoint.
@@ -50,12 +42,13 @@ class Learner:
 
     def __init__(self, model: Model, choice: Train, seed: int, weights_Y: Tensor | None = None) -> None:
         """`weights_Y` are those of labels that do not count alike."""
-        self.model, self.choice, self.seed, self.weights_Y = model, choice, seed, weights_Y
+        self.model, self.choice, self.seed = model, choice, seed
+        self.lesson = Lesson(model, choice, weights_Y)
+        self.crew = Crew(self.lesson)
         self.names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
         freeze(self.names, choice.freeze)
         self.optimizers = make_optimizers(self.names, choice)
         self.ema = {name: value.clone() for name, value in weights_of(model).items()} if choice.ema else {}
-        self.carried: tuple[CellState, ...] = ()  # where the rows of the last batch were left, if they go on
 
     def learn(self, batches: Sequence[Batch], step: int, updates: int) -> Update:
         """Step number `step` of the run; `updates` counts the ones that were taken."""
@@ -66,14 +59,8 @@ class Learner:
             optimizer.zero_grad()
         self.model.train()
         tokens = sum(places(self.model, batch) for batch in batches)
-        loss = 0.0
-        for part, clean in enumerate(batches):
-            batch = self._disturb(clean, p, Draws(self.seed, step, part))
-            # Every draw of dropout is a function of (seed, step, part), so there is no random state to save.
-            torch.manual_seed(int(keys(self.seed, step, DROPOUT, np.array([part]))[0]) >> 1)
-            share = self._loss(batch) / tokens
-            share.backward()
-            loss += share.item()
+        parts = [Part(batch, Draws(self.seed, step, number), p, tokens) for number, batch in enumerate(batches)]
+        loss = self.crew.learn(parts)
         limit = self.choice.clip or math.inf
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit).item()
         taken = math.isfinite(loss) and math.isfinite(norm)
@@ -82,36 +69,8 @@ class Learner:
                 optimizer.step()
             self._follow(updates)
         else:
-            self.carried = ()  # it may hold what was not finite
+            self.lesson.carried = ()  # it may hold what was not finite
         return Update(loss, tokens, norm, norm > limit, rate, p, taken)
-
-    def _loss(self, batch: Batch) -> Tensor:
-        states_PE, left = self._pass(batch)
-        # The generator goes on from pass to pass, so nothing but what is dropped differs.
-        again_PE = self._pass(batch)[0] if self.choice.r_drop else None
-        self.carried = left
-        return summed_loss(self.model, batch, states_PE, again_PE, self.choice, self.weights_Y)
-
-    def _pass(self, batch: Batch) -> tuple[Tensor, tuple[CellState, ...]]:
-        """What the head reads; and where the rows go on in the next batch, the state they are left in."""
-        if batch.part == "whole":
-            return self.model(batch), ()
-        assert isinstance(self.model, LanguageModel), "only a running text has parts"
-        states_PE, state = self.model.go_on(batch, self.carried if batch.part == "next" else ())
-        return states_PE, tuple(tuple(part.detach() for part in cell) for cell in state.cells)
-
-    def _disturb(self, batch: Batch, p: float, draws: Draws) -> Batch:
-        """What is read, as it is read in training; what is to be written stays."""
-        choice = self.choice
-        if isinstance(self.model, Masked):
-            return batch  # its holes were drawn with it
-        if not isinstance(self.model, Tagger):
-            reads = self.model.target if isinstance(self.model, LanguageModel) else self.model.source
-            batch = corrupt(batch, choice.corruption, len(reads.weight_VD), draws)
-        if isinstance(self.model, Labeller | Spans):
-            return hide_source(batch, choice.word_dropout, draws, isinstance(self.model, Tagger))
-        batch = with_own_words(self.model, batch, p, choice.teacher_forcing.own, draws)
-        return hide_words(batch, choice.word_dropout, draws)
 
     def _follow(self, updates: int) -> None:
         if self.ema:
@@ -135,7 +94,7 @@ class Learner:
         """All that a checkpoint holds."""
         tensors = {f"model.{name}": value for name, value in weights_of(self.model).items()}
         tensors |= {f"ema.{name}": value for name, value in self.ema.items()}
-        for layer, cell in enumerate(self.carried):
+        for layer, cell in enumerate(self.lesson.carried):
             tensors |= {f"carried.{layer:03}.{part}": value for part, value in enumerate(cell)}
         for optimizer in self.optimizers:
             for parameter, state in optimizer.state.items():
@@ -154,7 +113,7 @@ class Learner:
         carried: dict[str, list[Tensor]] = {}
         for name, value in sorted(_below("carried.", tensors).items()):
             carried.setdefault(name.partition(".")[0], []).append(value)
-        self.carried = tuple(map(tuple, carried.values()))
+        self.lesson.carried = tuple(map(tuple, carried.values()))
         remembered = {part: _below(prefix, tensors) for part, prefix in _REMEMBERED.items()}
         for optimizer in self.optimizers:
             for parameter in [parameter for group in optimizer.param_groups for parameter in group["params"]]:

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -44,7 +45,8 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
         for line in prepared.report.lines():
             log.say(line)
         torch.manual_seed(run.seed)
-        model = build_model(run.model, prepared.source.size, prepared.target.size)
+        make = partial(build_model, run.model, prepared.source.size, prepared.target.size)
+        model = make()
         if newest is None:
             for line in start_from_others(model, run):
                 log.say(line)
@@ -55,7 +57,7 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
         else:
             tensors, training.progress = newest
             training.resume(tensors)
-        with log, StopOnSignal() as stop:
+        with log, StopOnSignal() as stop, learner.crew.of(run.train.processes, make):
             training.go_on(stop)
         training.finish()
         loaded = load_folder(out)

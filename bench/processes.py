@@ -5,6 +5,7 @@ step in one batch and all threads, in one batch and one thread, or in a batch a 
 """
 
 import argparse
+import time
 from contextlib import ExitStack
 from functools import partial
 
@@ -60,8 +61,7 @@ def compare(name: str, symbols: int, processes: int, count: int, rounds: int) ->
         }
         work = {side: partial(to.learn, steps) for side, (to, steps) in sides.items()}
         print(f"{name}, {symbols:,} symbols a step, {processes} processes or threads:")
-        clock = begin(argparse.Namespace(rounds=rounds, cpu_time=False))
-        seconds = interleaved(work, rounds, clock)
+        seconds = interleaved(work, rounds, time.perf_counter)
     # A step of two batches has not quite the words of one batch, so seconds are told for equal words.
     equal = tokens[id(shared)] / tokens[id(whole)]
     tell(
@@ -81,6 +81,7 @@ def main() -> None:
     asking.add_argument("--steps", type=int, default=6)
     asking.add_argument("--processes", type=int, default=torch.get_num_threads())
     chosen = asking.parse_args()
+    begin(argparse.Namespace(rounds=chosen.rounds, cpu_time=False))
     for name in MODELS:
         for symbols in (1024, 2048, 4096):
             compare(name, symbols, chosen.processes, chosen.steps, chosen.rounds)

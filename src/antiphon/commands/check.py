@@ -7,6 +7,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 
 from antiphon.build.model import build_model
@@ -78,13 +79,14 @@ def estimate(run: Run, prepared: Prepared) -> Estimate:
     learner = Learner(model, run.train, run.seed, label_weights(run, prepared.train, prepared.target.size))
     batches = batches_of(run, prepared)
     planned = batches.plan(0)
-    largest = max(planned, key=batches.size)
+    largest, following = max(planned, key=batches.size), cycle(planned)
+    steps = [[chosen for _, chosen in zip(range(run.train.accumulate), following, strict=False)] for _ in range(_TIMED)]
     seconds, tokens = [], []
     with learner.crew.of(run.train.processes, make):
-        for number, chosen in enumerate([largest, *planned[:_TIMED]]):
-            batch = batches.load(chosen, 0)
+        for number, chosen in enumerate([[largest] * run.train.accumulate, *steps]):
+            group = [batches.load(one, 0) for one in chosen]
             started = time.perf_counter()
-            update = learner.learn([batch] * run.train.accumulate, number, number)
+            update = learner.learn(group, number, number)
             seconds.append(time.perf_counter() - started)
             tokens.append(update.tokens)
     a_step = statistics.median(seconds[1:])
@@ -97,10 +99,10 @@ def estimate(run: Run, prepared: Prepared) -> Estimate:
         steps=min(limit for limit in limits if limit),
         seconds_a_step=a_step,
         tokens_a_second=sum(tokens[1:]) / sum(seconds[1:]),
-        megabytes=_peak_megabytes(),
+        megabytes=_peak_megabytes(run.train.processes),
     )
 
 
-def _peak_megabytes() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1e6 if sys.platform == "darwin" else 1024)
+def _peak_megabytes(processes: int) -> float:
+    own, helper = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return (own + (processes - 1) * helper) / (1e6 if sys.platform == "darwin" else 1024)

@@ -787,7 +787,7 @@ class Train(Table):
     accumulate: Size = 1
     """Batches whose gradients are summed before one update, for larger ones than memory holds (Ott et al., 2018)."""
     processes: Size = 1
-    """Processes that share these batches, a core or more each: they change how long a step takes, and nothing else."""
+    """Processes that share these batches, a core or more each: a step takes less time, and its sums are the same."""
     optimizer: Literal["adamw", "muon"] = "adamw"
     """AdamW; or Muon for the matrices of encoder and decoder, and AdamW for the rest (Jordan et al., 2024)."""
     learning_rate: Annotated[float, Field(gt=0.0)] = 1e-3

@@ -9,8 +9,8 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,21 @@ from torch import Tensor, nn
 
 from antiphon.config.schema import Train
 from antiphon.data.batch import Batch
-from antiphon.errors import AntiphonError
+from antiphon.errors import CrewError
 from antiphon.models.model import Model
-from antiphon.training.lesson import Lesson, Part
+from antiphon.training.lesson import Lesson, Task
 
-_PATIENCE = 5.0  # seconds that a helper has for going home
+_UNGUARDED = (
+    'If a script of yours trains, let it do so below `if __name__ == "__main__":`, '
+    "for helpers read it again and would train too; else see what was said above"
+)
+_SCARCE = (
+    "Take fewer processes, or allow more open files (`ulimit -n`) or, in a container, more shared memory (`--shm-size`)"
+)
 
 
 class Crew:
-    """This process and its helpers. How many they are changes the time that a step takes, and no bit of it."""
+    """This process and its helpers. Gradients are added in the order of the batches, as one process would add them."""
 
     def __init__(self, lesson: Lesson) -> None:
         self.lesson = lesson
@@ -38,65 +44,81 @@ class Crew:
         """So many processes in all, for a while; `make` gives a helper a model of the same shape, with any weights."""
         try:
             for number in range(1, processes):
-                self.helpers.append(Helper(self.lesson, make, number, _threads_each(processes)))
+                self.helpers.append(Helper(self.lesson, number))
+                self.helpers[-1].start(make, _threads_each(processes))
+            for helper in self.helpers:
+                helper.receive()  # that it is ready
             yield
         finally:
-            for helper in self.helpers:
-                helper.dismiss()
-            self.helpers.clear()
+            self._dismiss()
 
-    def learn(self, parts: Sequence[Part]) -> float:
+    def learn(self, tasks: Sequence[Task]) -> float:
         """The loss of a step; its gradient is left with the weights."""
         together, threads, loss = 1 + len(self.helpers), torch.get_num_threads(), 0.0
         torch.set_num_threads(_threads_each(together))
         try:
-            # Gradients are added in the order of the parts, as one process would add them.
-            for first in range(0, len(parts), together):
-                others = list(zip(self.helpers, parts[first + 1 : first + together], strict=False))
-                for helper, part in others:
-                    helper.ask(part)
-                loss += self.lesson.learn(parts[first])
+            for first in range(0, len(tasks), together):
+                others = list(zip(self.helpers, tasks[first + 1 : first + together], strict=False))
+                for helper, task in others:
+                    helper.ask(task)
+                loss += self.lesson.learn(tasks[first])
                 for helper, _ in others:
                     loss += helper.answer()
             return loss
+        except BaseException:
+            self._dismiss()  # or an answer that nobody waited for would be taken for one of the next step
+            raise
         finally:
             torch.set_num_threads(threads)
+
+    def _dismiss(self) -> None:
+        """At once: a helper has nothing that is not also here."""
+        for helper in self.helpers:
+            helper.pipe.close()
+            if helper.process is not None:
+                helper.process.kill()
+                helper.process.join()
+        self.helpers.clear()
 
 
 class Helper:
     """Another process, as this one sees it."""
 
-    def __init__(self, lesson: Lesson, make: Callable[[], Model], number: int, threads: int) -> None:
-        self.number = number
+    def __init__(self, lesson: Lesson, number: int) -> None:
+        self.lesson, self.number = lesson, number
         self.learnt = _learnt(lesson.model)
-        flat = torch.empty(sum(weight.numel() for weight in self.learnt)).share_memory_()
-        self.gradients = _views(flat, self.learnt)
-        weights = {name: weight.share_memory_() for name, weight in lesson.model.named_parameters()}
-        spawn = multiprocessing.get_context("spawn")
-        self.pipe, theirs = spawn.Pipe()
-        arguments = (make, weights, flat, lesson.choice, lesson.weights_Y, theirs, threads)
-        self.process: SpawnProcess = spawn.Process(target=_help, args=arguments, daemon=True)
-        try:
-            self.process.start()
-        except OSError as error:
-            raise AntiphonError(f"train.processes: helper process {number} could not be started: {error}.") from error
-        finally:
-            theirs.close()
+        self.gradients: list[Tensor] = []  # of what was asked last, in the order of `learnt`
+        self.spawn = multiprocessing.get_context("spawn")
+        self.pipe, self.theirs = self.spawn.Pipe()
+        self.process: multiprocessing.context.SpawnProcess | None = None
 
-    def ask(self, part: Part) -> None:
+    def start(self, make: Callable[[], Model], threads: int) -> None:
         try:
-            self.pipe.send((_packed(part.batch), part.draws, part.forcing, part.tokens))
+            flat = torch.empty(sum(weight.numel() for weight in self.learnt)).share_memory_()
+            weights = {name: weight.share_memory_() for name, weight in self.lesson.model.named_parameters()}
+            arguments = (make, weights, flat, self.lesson.choice, self.lesson.weights_Y, self.theirs, threads)
+            process = self.spawn.Process(target=_help, args=arguments, daemon=True)
+            with _unheard():
+                process.start()
+        except BrokenPipeError as error:
+            raise CrewError(f"train.processes: helper process {self.number} could not begin. {_UNGUARDED}.") from error
+        except (OSError, RuntimeError) as error:
+            raise CrewError(
+                f"train.processes: helper process {self.number} could not be started: {error}. {_SCARCE}."
+            ) from error
+        finally:
+            self.theirs.close()
+        self.process, self.gradients = process, _views(flat, self.learnt)
+
+    def ask(self, task: Task) -> None:
+        try:
+            self.pipe.send((_packed(task.batch), task.draws, task.forcing, task.tokens))
         except OSError:
             raise self._gone() from None
 
     def answer(self) -> float:
         """The loss of what was asked; its gradient is added to those that the weights have."""
-        try:
-            loss, has_gradient, complaint = self.pipe.recv()
-        except (EOFError, OSError):
-            raise self._gone() from None
-        if complaint:
-            raise RuntimeError(f"helper process {self.number} failed:\n{complaint}")
+        loss, has_gradient = self.receive()
         for weight, gradient, there in zip(self.learnt, self.gradients, has_gradient, strict=True):
             if there and weight.grad is None:
                 weight.grad = gradient.clone()
@@ -105,27 +127,37 @@ class Helper:
                 weight.grad += gradient
         return float(loss)
 
-    def _gone(self) -> AntiphonError:
-        self.process.join(_PATIENCE)
-        code = self.process.exitcode
-        if code is None or code < 0:
-            why = f"was killed (signal {-(code or 0)}), perhaps for want of memory"
-        else:
-            why = (
-                "could not work, and said why above. A script that trains must do so "
-                'below `if __name__ == "__main__":`, for helpers read it again'
-            )
-        return AntiphonError(
-            f"train.processes: helper process {self.number} {why}. "
-            "The same command goes on from the last checkpoint, with fewer processes if you like."
-        )
+    def receive(self) -> tuple[float, list[bool]]:
+        """What it says next: a loss, and which weights have a gradient."""
+        try:
+            loss, has_gradient, complaint = self.pipe.recv()
+        except (EOFError, OSError):
+            raise self._gone() from None
+        if complaint:
+            raise RuntimeError(f"helper process {self.number} failed:\n{complaint}")
+        return loss, has_gradient
 
-    def dismiss(self) -> None:
-        self.pipe.close()
-        self.process.join(_PATIENCE)
-        if self.process.is_alive():
-            self.process.kill()
-            self.process.join()
+    def _gone(self) -> CrewError:
+        assert self.process is not None, "it was started"
+        self.process.join()
+        code = self.process.exitcode or 0
+        if code < 0:
+            return CrewError(
+                f"train.processes: helper process {self.number} was killed (signal {-code}), "
+                "perhaps for want of memory: take fewer processes."
+            )
+        return CrewError(f"train.processes: helper process {self.number} ended (exit code {code}). {_UNGUARDED}.")
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """What is started here hears no request to stop: that is for the process that saves, and then ends the others."""
+    resource_tracker.ensure_running()  # which would let both be heard again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _help(
@@ -137,9 +169,7 @@ def _help(
     pipe: Connection,
     threads: int,
 ) -> None:
-    """The life of a helper: part after part, until nobody is there to ask."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # a stop is for the one that saves; then the pipe is closed
-        signal.signal(number, signal.SIG_IGN)
+    """The life of a helper: batch after batch, until nobody is there to ask."""
     torch.set_num_threads(threads)
     lesson = Lesson(make().train(), choice, weights_Y)
     for name, weight in lesson.model.named_parameters():
@@ -147,13 +177,14 @@ def _help(
         weight.requires_grad_(weights[name].requires_grad)
     learnt = _learnt(lesson.model)
     gradients = _views(flat, learnt)
-    while True:
-        try:
+    try:
+        pipe.send((0.0, [], ""))
+        while True:
             packed, draws, forcing, tokens = pipe.recv()
             for weight in learnt:
                 weight.grad = None
             try:
-                loss = lesson.learn(Part(_unpacked(packed), draws, forcing, tokens))
+                loss = lesson.learn(Task(_unpacked(packed), draws, forcing, tokens))
             except Exception:
                 pipe.send((0.0, [], traceback.format_exc()))
                 continue
@@ -161,8 +192,8 @@ def _help(
                 if weight.grad is not None:
                     gradient.copy_(weight.grad)
             pipe.send((loss, [weight.grad is not None for weight in learnt], ""))
-        except (EOFError, OSError):
-            return
+    except (EOFError, OSError):
+        return
 
 
 def _threads_each(processes: int) -> int:

@@ -15,7 +15,7 @@ from antiphon.store import fill, weights_of
 from antiphon.training.crew import Crew
 from antiphon.training.exposure import forcing
 from antiphon.training.groups import freeze, make_optimizers
-from antiphon.training.lesson import Lesson, Part
+from antiphon.training.lesson import Lesson, Task
 from antiphon.training.noise import Draws
 from antiphon.training.objective import places
 from antiphon.training.schedule import learning_rate
@@ -59,8 +59,8 @@ class Learner:
             optimizer.zero_grad()
         self.model.train()
         tokens = sum(places(self.model, batch) for batch in batches)
-        parts = [Part(batch, Draws(self.seed, step, number), p, tokens) for number, batch in enumerate(batches)]
-        loss = self.crew.learn(parts)
+        tasks = [Task(batch, Draws(self.seed, step, part), p, tokens) for part, batch in enumerate(batches)]
+        loss = self.crew.learn(tasks)
         limit = self.choice.clip or math.inf
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit).item()
         taken = math.isfinite(loss) and math.isfinite(norm)

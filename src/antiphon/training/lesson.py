@@ -24,7 +24,7 @@ from antiphon.training.objective import summed_loss
 
 
 @dataclass(frozen=True)
-class Part:
+class Task:
     """A batch, and its place in the run: all that its lesson depends on but the weights."""
 
     batch: Batch
@@ -42,13 +42,13 @@ class Lesson:
     weights_Y: Tensor | None = None  # of labels that do not count alike
     carried: tuple[CellState, ...] = field(default=())  # where the rows of the last batch were left, if they go on
 
-    def learn(self, part: Part) -> float:
-        """The loss of this part; its gradient is added to those that the weights have."""
-        draws = part.draws
-        batch = self.disturb(part.batch, part.forcing, draws)
+    def learn(self, task: Task) -> float:
+        """The loss of this batch; its gradient is added to those that the weights have."""
+        draws = task.draws
+        batch = self.disturb(task.batch, task.forcing, draws)
         # Every draw of dropout is a function of (seed, step, part), so there is no random state to save.
         torch.manual_seed(int(keys(draws.seed, draws.step, DROPOUT, np.array([draws.part]))[0]) >> 1)
-        share = self._loss(batch) / part.tokens
+        share = self._loss(batch) / task.tokens
         share.backward()
         return share.item()
 

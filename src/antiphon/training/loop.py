@@ -57,7 +57,7 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
         else:
             tensors, training.progress = newest
             training.resume(tensors)
-        with log, StopOnSignal() as stop, learner.crew.of(run.train.processes, make):
+        with log, StopOnSignal() as stop, learner.crew.of(run.train.processes if training.due else 1, make):
             training.go_on(stop)
         training.finish()
         loaded = load_folder(out)
@@ -85,6 +85,11 @@ class Training:
     @property
     def pipeline(self) -> Answering:
         return open_pipeline(self.learner.model, self.prepared.source, self.prepared.target, self.run)
+
+    @property
+    def due(self) -> bool:
+        """Whether there is another step to take."""
+        return not (self.progress.finished or reason_to_stop(self.run.train, self.progress))
 
     def begin(self) -> None:
         parameters = sum(value.numel() for value in weights_of(self.learner.model).values())
@@ -114,7 +119,7 @@ class Training:
         choice, progress = self.run.train, self.progress
         batches = batches_from(self.run, self.prepared, progress)
         sitting = time.monotonic() - progress.seconds
-        while not (progress.finished or reason_to_stop(choice, progress)):
+        while self.due:
             group = [next(batches) for _ in range(choice.accumulate)]
             update = self.learner.learn([batch for batch, _, _ in group], progress.step, progress.updates)
             _, progress.epoch, progress.index = group[-1]

@@ -1,6 +1,6 @@
 """Processes that share the batches of a step: the weights lie in memory that all of them see.
 
-Threads of one process wait for each other at every product, processes once in a round of batches.
+Threads of one process wait for each other at every product, processes once in a round of batches. (Y labels)
 """
 
 import multiprocessing

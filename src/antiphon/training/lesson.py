@@ -3,7 +3,7 @@
 P real target places · E what the head reads · Y labels
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -40,7 +40,7 @@ class Lesson:
     model: Model
     choice: Train
     weights_Y: Tensor | None = None  # of labels that do not count alike
-    carried: tuple[CellState, ...] = field(default=())  # where the rows of the last batch were left, if they go on
+    carried: tuple[CellState, ...] = ()  # where the rows of the last batch were left, if they go on
 
     def learn(self, task: Task) -> float:
         """The loss of this batch; its gradient is added to those that the weights have."""

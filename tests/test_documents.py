@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise, zip_longest
+from operator import getitem
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from antiphon.cli import app, main
 from antiphon.config import toml
 from antiphon.config.keys import all_tables, choices_of, join, kind_of
 from antiphon.config.schema import Run
-from antiphon.config.text import recipe_names
+from antiphon.config.text import parse_sets, recipe_names
 from tests.foreign import write_bert, write_gpt2
 
 # Here it is meant: `main` reads the words from sys.argv, as under a shell.
@@ -265,15 +267,17 @@ def is_part(dotted: str) -> bool:
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_value_that_a_key_is_given_is_allowed(name):
     for code in inline_code(name):
-        found = re.fullmatch(r"(?:--set )?([a-z_]+(?:\.[a-z_]+)+) ?= ?(\S+)", code)
+        found = re.fullmatch(r"(--set )?(([a-z_]+(?:\.[a-z_]+)+) ?= ?\S+)", code)
         if found is None:
             continue
-        assert found[1] in ADDRESSES, f"{name}: {code}"
-        home, _, key = found[1].rpartition(".")
-        tables = [table for address, table in all_tables() if address == home and key in table.model_fields]
-        allowed = [choice for table in tables for choice in choices_of(table.model_fields[key])]
+        of_a_shell, choice, address = found.groups()
+        assert address in ADDRESSES, f"{name}: {code}"
+        home, _, key = address.rpartition(".")
+        tables = [table for place, table in all_tables() if place == home and key in table.model_fields]
+        allowed = [value for table in tables for value in choices_of(table.model_fields[key])]
         allowed += [kind_of(table) for table in tables if key == "kind"]
-        assert not allowed or tomllib.loads(f"value = {found[2]}")["value"] in allowed, f"{name}: {code}"
+        given = parse_sets([choice]) if of_a_shell else tomllib.loads(choice)
+        assert not allowed or reduce(getitem, address.split("."), given) in allowed, f"{name}: {code}"
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

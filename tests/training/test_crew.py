@@ -118,14 +118,17 @@ def test_a_script_without_its_guard_is_told_what_it_lacks(tmp_path):
     ("number", "first"), [(signal.SIGINT, False), (signal.SIGTERM, True)], ids=["later", "at first"]
 )
 def test_a_stop_reaches_all_of_them_and_the_run_is_saved(tmp_path, number, first):
-    """Also while the helper has not yet begun."""
+    """Also while the helper has not yet begun: Python reads this module when it starts, before anything is imported."""
+    (tmp_path / "sitecustomize.py").write_text(
+        'import pathlib, sys\nif "spawn_main" in "".join(sys.orig_argv):\n    pathlib.Path("helped").touch()\n', "utf-8"
+    )
     choices = [f"--set={choice}" for choice in [*sets(tmp_path), "train.max_steps=100000"]]
     command = [sys.executable, "-m", "antiphon", "train", "--train", "pairs.tsv", "--out", "run", *choices]
-    log, end = tmp_path / "run" / "log.jsonl", time.monotonic() + 600
-    with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-    ) as training:
-        while not (helped(training.pid) if first else log.exists() and b'"loss"' in log.read_bytes()):
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    found = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    log, helped, end = tmp_path / "run" / "log.jsonl", tmp_path / "helped", time.monotonic() + 600
+    with subprocess.Popen(command, cwd=tmp_path, env=found, start_new_session=True, **streams) as training:
+        while not (helped.exists() if first else log.exists() and b'"loss"' in log.read_bytes()):
             assert training.poll() is None, training.stdout.read()
             assert time.monotonic() < end
             time.sleep(0.02)
@@ -134,12 +137,3 @@ def test_a_stop_reaches_all_of_them_and_the_run_is_saved(tmp_path, number, first
     assert training.returncode == 128 + number, said
     assert b"and saved. The same command goes on from there." in said
     assert b"Traceback" not in said
-
-
-def helped(pid: int) -> bool:
-    """Whether this process has started another that runs Python: its helper, that is still importing."""
-    try:
-        listed = subprocess.run(["ps", "-o", "args=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("no ps: apt-get install procps")
-    return "spawn_main" in listed.stdout

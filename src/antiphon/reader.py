@@ -126,9 +126,8 @@ class Reader:
     def _judged(self, store: PairStore, batch_tokens: int) -> Iterator[tuple[Batch, Tensor]]:
         """Batches, and which of their real places count: each symbol of the store once."""
         if self.run.rows == "running":
-            text, choice = RunningText(store), self.run.model.halves["decoder"]
-            recurrent = not isinstance(choice, TransformerStack)
-            for windows in plan_counting(len(text), self.run.data.window, batch_tokens, recurrent):
+            text = RunningText(store)
+            for windows in plan_counting(len(text), self.run.data.window, batch_tokens, self.run.carries_state):
                 yield load_windows(text, windows)
             return
         self._refuse_too_long_targets(store)

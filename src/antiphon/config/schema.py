@@ -959,6 +959,12 @@ class Run(Table):
         return "running" if self.data.window else "texts" if self.data.denoise.on else self.model.rows
 
     @property
+    def carries_state(self) -> bool:
+        """Whether each batch goes on from the state in which the one before ended."""
+        running = isinstance(self.model, LanguageModel) and self.data.window > 0
+        return running and not isinstance(self.model.halves["decoder"], TransformerStack)
+
+    @property
     def has_source(self) -> bool:
         return self.model.rows != "texts"
 
@@ -1010,8 +1016,7 @@ class Run(Table):
                 f"search.max_source ({self.search.max_source}) must be at least data.max_length "
                 f"({self.data.max_length}), or a validation pair could be refused"
             )
-        running = self.data.window and isinstance(self.model, LanguageModel)
-        if self.train.processes > 1 and running and not isinstance(self.model.halves["decoder"], TransformerStack):
+        if self.train.processes > 1 and self.carries_state:
             raise ValueError(
                 "train.processes: this model carries its state from batch to batch, so each batch waits for the "
                 "one before: leave it at 1"

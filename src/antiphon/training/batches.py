@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from antiphon.config.schema import LanguageModel, Masked, Run, Subwords, TransformerStack
+from antiphon.config.schema import Masked, Run, Subwords
 from antiphon.data.batch import Batch, Indices, joined_lengths, load_batch, plan
 from antiphon.data.masking import Masking
 from antiphon.data.prepare import Prepared
@@ -80,10 +80,9 @@ class WindowBatches:
 
     def plan(self, epoch: int) -> list[Windows]:
         window, budget = self.run.data.window, self.run.train.batch_tokens
-        assert isinstance(self.run.model, LanguageModel), "only a language model reads a running text"
-        if isinstance(self.run.model.decoder, TransformerStack):
-            return plan_windows(len(self.text), window, budget, self.run.seed, epoch)
-        return plan_tracks(len(self.text), window, budget)
+        if self.run.carries_state:
+            return plan_tracks(len(self.text), window, budget)
+        return plan_windows(len(self.text), window, budget, self.run.seed, epoch)
 
     def load(self, planned: Windows, epoch: int) -> Batch:
         return load_windows(self.text, planned)[0]

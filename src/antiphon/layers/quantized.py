@@ -62,9 +62,7 @@ class Packed:
 
     def __init__(self, digits_GD: Tensor, scale_G: Tensor) -> None:
         self.scale_G, self.zeros_G = scale_G, torch.zeros(len(scale_G), dtype=torch.int64)
-        self.packed = torch.ops.onednn.qlinear_prepack(
-            digits_GD.contiguous(), None
-        )  # a turned one is misread
+        self.packed = torch.ops.onednn.qlinear_prepack(digits_GD.contiguous(), None)  # a turned one is misread
 
     def __call__(self, digits_ND: Tensor) -> Tensor:
         """The kernel takes no digits below zero, but any that stands for it."""

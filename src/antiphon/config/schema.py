@@ -961,7 +961,7 @@ class Run(Table):
     @property
     def carries_state(self) -> bool:
         """Whether each batch goes on from the state in which the one before ended."""
-        running = isinstance(self.model, LanguageModel) and self.data.window > 0
+        running = isinstance(self.model, LanguageModel) and self.rows == "running"
         return running and not isinstance(self.model.halves["decoder"], TransformerStack)
 
     @property

@@ -3,8 +3,6 @@
 N rows · D width of the input · G of the output
 """
 
-from functools import cache
-
 import torch
 from torch import Tensor, nn
 
@@ -34,7 +32,7 @@ class Int8Linear(nn.Module):
         self.register_buffer("scale_G", scale_G)
         self.register_buffer("digits_GD", (weight_GD / scale_G.unsqueeze(1)).round_().to(torch.int8))
         self.register_buffer("bias_G", None if bias_G is None else bias_G.detach().clone())
-        self.product = (Packed if may_pack() else Plain)(self.digits_GD, scale_G)
+        self.product = _product(self.digits_GD, scale_G)
 
     @property
     def weight(self) -> Tensor:
@@ -66,7 +64,7 @@ class Packed:
 
     def __call__(self, digits_ND: Tensor) -> Tensor:
         """The kernel takes no digits below zero, but any that stands for it."""
-        x = digits_ND.add_(_MIDDLE).to(torch.uint8), 1.0, _MIDDLE
+        x = (digits_ND + _MIDDLE).to(torch.uint8), 1.0, _MIDDLE
         w = self.packed, self.scale_G, self.zeros_G, None
         return torch.ops.onednn.qlinear_pointwise(*x, *w, 1.0, 0, torch.float32, "none", [], "")
 
@@ -81,7 +79,10 @@ class Plain:
         return torch._int_mm(digits_ND.to(torch.int8), self.digits_GD.t()).to(self.scale_G.dtype).mul_(self.scale_G)
 
 
-@cache
+def _product(digits_GD: Tensor, scale_G: Tensor) -> Packed | Plain:
+    return (Packed if may_pack() else Plain)(digits_GD, scale_G)
+
+
 def may_pack() -> bool:
     """Not where a processor lists AMX: if its host does not allow that, the packed product ends the process."""
     return not torch.cpu.get_capabilities().get("amx_tile", False)
@@ -104,12 +105,11 @@ def refuse_inexact() -> None:
     """Some processors cut the sums of 8-bit products at 16 bits; better no answer than a wrong one."""
     a, b = torch.full((17, 64), float(_MIDDLE)), torch.full((33, 64), _MOST, dtype=torch.int8)
     a[::2], b[::3] = -_MIDDLE, -_MOST
-    exact = a.double() @ b.double().t()
     try:
-        found = (Packed if may_pack() else Plain)(b, torch.ones(len(b)))(a)
+        found = _product(b, torch.ones(len(b)))(a)
     except (AttributeError, RuntimeError) as error:
         raise AntiphonError(f"int8: {_REFUSED} {str(error).partition(chr(10))[0]}. {_INSTEAD}") from error
-    if not torch.equal(found.double(), exact):
+    if not torch.equal(found.double(), a.double() @ b.double().t()):
         raise AntiphonError(f"int8: {_REFUSED} its sums are wrong. {_INSTEAD}")
 
 

@@ -27,7 +27,7 @@ bench: $(VENV)/.ready
 	$(RUN)/python bench/memory.py
 	$(RUN)/python bench/recurrent.py
 	$(RUN)/python bench/cells.py
-	$(RUN)/python bench/processes.py
+	$(RUN)/python bench/pieces.py
 
 # Against other toolkits, in an environment of its own.
 PEERS := .peers

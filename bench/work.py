@@ -9,12 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.utils.parametrize import cached
 
 from antiphon.build.model import build_model
 from antiphon.config.schema import Seq2Seq, Train
 from antiphon.data.batch import Batch, make_batch, make_sources, plan
 from antiphon.data.vocab import END, PAD, START, UNKNOWN
+from antiphon.layers.once import once
 from antiphon.predict.quantize import quantize
 from antiphon.search.beam import FREE, Beam, Guide, beam_search
 from antiphon.search.demands import Demand, Demands
@@ -42,7 +42,7 @@ class Ours:
 
     def write(self, sources: list[list[int]], length: int) -> object:
         self.model.eval()
-        with torch.inference_mode(), cached():
+        with torch.inference_mode(), once():
             state = self.model.start(*make_sources(sources))
             limits, options = [length] * len(sources), Beam(BEAM, 1, 1.0)
             return beam_search(self, state, limits, options, START, END, MARKS, guide=self._guide(len(sources)))

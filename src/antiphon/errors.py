@@ -13,12 +13,6 @@ class DiskError(AntiphonError):
     code = 1
 
 
-class CrewError(AntiphonError):
-    """The machine could not give or keep a process that was to help."""
-
-    code = 1
-
-
 class Worse(AntiphonError):
     """No mistake: what was asked to be told by the exit code."""
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch.nn.utils.parametrize import cached
 
 from antiphon.attend.looks import Looks
 from antiphon.config.schema import Run, Search
@@ -18,6 +17,7 @@ from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import PAD, START
 from antiphon.errors import AntiphonError, name_lines
 from antiphon.evaluate.utility import utility
+from antiphon.layers.once import once
 from antiphon.models.model import Writer
 from antiphon.models.writing import LanguageModel
 from antiphon.reader import NOBODY, Jury, Reader
@@ -200,7 +200,7 @@ class Pipeline(Reader):
         if self._chooses(search):
             n_best = search.candidates
         guide = asked[0].wishes.guide([one.wish for one in asked], mask_BS)
-        with torch.inference_mode(), cached():
+        with torch.inference_mode(), once():
             stepper, state = self._begin(asked)
             try:
                 if search.sample:

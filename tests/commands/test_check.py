@@ -46,11 +46,3 @@ def test_it_leaves_nothing_behind(antiphon, arguments, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     antiphon(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]
-
-
-def test_processes_need_memory_each(antiphon, arguments):
-    one, two = (
-        json.loads(antiphon(*arguments, "--json", "--set", f"train.processes={n}", "--set", "train.accumulate=2").out)
-        for n in (1, 2)
-    )
-    assert two["megabytes"] > 1.3 * one["megabytes"]

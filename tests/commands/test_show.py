@@ -96,6 +96,13 @@ def test_gradients_have_no_heads(antiphon, tmp_path):
     )  # fmt: skip
 
 
+def test_json_has_all_heads_already(antiphon, tmp_path):
+    ended = antiphon("show", tmp_path / "no model", "six", "--json", "--head", 1, "--out", tmp_path / "page.html")
+    assert (ended.code, ended.err) == (
+        2, "antiphon: --head: --json gives every layer and head. Leave one of the two out.\n",
+    )  # fmt: skip
+
+
 def test_how_far_gradients_reach(trained, antiphon):
     ended = antiphon("show", "--gradients", trained, "six five four three")
     assert (ended.code, ended.err) == (0, "")

@@ -143,7 +143,7 @@ def test_choices(given, message):
         (
             "train=5",
             "train: 5 is not a table: give its keys, one by one. "
-            "Known: max_steps, max_epochs, max_minutes, batch_tokens, accumulate, processes, ...",
+            "Known: max_steps, max_epochs, max_minutes, batch_tokens, accumulate, optimizer, ...",
         ),
     ],
 )
@@ -260,16 +260,6 @@ def test_the_schema_s_own_words_follow_the_address(given, message):
             'train: schedule = "cosine" needs max_steps: the rate reaches zero there',
         ),
         (
-            ["train.processes=3", "train.accumulate=2"],
-            "train: processes (3) share the batches of a step, which has 2: "
-            "set accumulate = 3, and batch_tokens to a share of what a step shall hold",
-        ),
-        (
-            ["model.kind=language_model", "data.window=20", "train.processes=2", "train.accumulate=2"],
-            "train.processes: this model carries its state from batch to batch, so each batch waits for the "
-            "one before: leave it at 1",
-        ),
-        (
             ["train.teacher_forcing={p=0.5, half=100}"],
             'train.teacher_forcing: half = 100 means nothing while p is held: set schedule = "linear", say',
         ),
@@ -317,6 +307,15 @@ def test_the_schema_s_own_words_follow_the_address(given, message):
             ["train.r_drop=5.0", "model.encoder.dropout=0.0", "model.decoder={kind=transformer, dropout=0.0}"],
             "train.r_drop compares two passes that drop different numbers, and this model drops none: "
             "raise model.encoder.dropout or model.decoder.dropout",
+        ),
+        (
+            ["train.r_drop=5.0", "model={kind=tagger, head_dropout=0.0, encoder={kind=recurrent, dropout=0.0}}"],
+            "train.r_drop compares two passes that drop different numbers, and this model drops none: "
+            "raise model.encoder.dropout or model.head_dropout",
+        ),
+        (
+            ["model.kind=language_model", "model.decoder={kind=transformer, segments=2}"],
+            "model.decoder.segments tells two texts apart that an encoder reads at once: leave it out",
         ),
     ],
 )

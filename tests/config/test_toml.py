@@ -274,6 +274,11 @@ def test_a_resolved_run_keeps_its_paths(run_file):
     assert read_resolved(file).data.train == ["sub/pairs.tsv"]
 
 
+def test_a_folder_from_when_processes_shared_a_step_is_read(run_file):
+    file = run_file('[data]\ntrain = ["x"]\n[train]\naccumulate = 2\nprocesses = 2\n', "model/antiphon.toml")
+    assert read_resolved(file).train.accumulate == 2
+
+
 def test_a_resolved_run_that_is_wrong_names_its_file(run_file):
     with pytest.raises(AntiphonError) as caught:
         read_resolved(run_file('[data]\ntrain = ["x"]\n[search]\nbeam = 0\n', "model/antiphon.toml"))

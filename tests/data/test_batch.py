@@ -24,7 +24,7 @@ def test_a_batch_by_hand():
     assert batch.target_mask_BT.tolist() == [[True, True, False], [True, True, True]]
     assert batch.target_tokens == 5
     assert batch.source_BS.dtype == batch.target_in_BT.dtype == torch.int64
-    assert batch.to("cpu").target_tokens == 5
+    assert batch.target_tokens == 5
 
 
 def test_the_mask_knows_lengths_not_numbers():

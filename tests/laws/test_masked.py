@@ -87,7 +87,7 @@ def test_everything_learns_and_the_names_are_true(choice):
 
 
 def test_the_loss_by_hand():
-    """Words and pairs count alike: the mean of each is added."""
+    """Words and pairs count alike: a pair as many times as it has hidden words."""
     choice = schema.Masked(
         encoder=schema.TransformerStack(width=8, heads=2, layers=1, feedforward=8, dropout=0.0, segments=2),
         next_sentence=True,
@@ -96,8 +96,9 @@ def test_the_loss_by_hand():
     words, texts = read(model, batch)
     logs = model.head(words).log_softmax(-1)
     true = batch.target_out_BT[batch.target_mask_BT]
-    pairs = model.pair(texts).log_softmax(-1)
-    wanted = -logs[torch.arange(len(true)), true].mean() - pairs[torch.arange(len(texts)), batch.follows_B].mean()
+    pairs_B = model.pair(texts).log_softmax(-1)[torch.arange(len(texts)), batch.follows_B]
+    hidden_B = batch.target_mask_BT.sum(1)
+    wanted = -logs[torch.arange(len(true)), true].mean() - (pairs_B * hidden_B).sum() / hidden_B.sum()
     found = summed_loss(model, batch, model(batch), None, Train(label_smoothing=0.0), None) / places(model, batch)
     torch.testing.assert_close(found, wanted)
 

@@ -25,13 +25,18 @@ def nothing(_: str) -> None:
 
 def test_what_is_saved_is_loaded(tmp_path):
     progress = Progress(
-        "files", 7, 6, 1, 3, 2.5, 99, 1, 0, 3, [0.5, 1.25], 4, [(0.25, 4), (0.5, 2)], 2, [4, 2], "7 steps"
+        "files", 7, 6, 1, 3, 9, 2.5, 99, 1, 0, 3, [0.5, 1.25], 4, [(0.25, 4), (0.5, 2)], 0.125, 2, [4, 2], 7, "7 steps"
     )
     save_checkpoint(tmp_path, TENSORS, progress)
     tensors, loaded = load_newest(tmp_path, nothing)
     assert loaded == progress
     assert tensors.keys() == TENSORS.keys()
     assert all(torch.equal(tensors[name], TENSORS[name]) for name in TENSORS)
+
+
+def test_an_older_one_kept_the_best(tmp_path):
+    save_checkpoint(tmp_path, TENSORS, Progress(best=[(0.25, 4), (0.5, 2)]))
+    assert load_newest(tmp_path, nothing)[1].kept == 0.25
 
 
 def test_there_is_none_at_first(tmp_path):

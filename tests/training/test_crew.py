@@ -1,139 +1,157 @@
-"""A crew: a process that fails, is lost or cannot begin is told of, and what is asked next is still right."""
+"""A step that is cut into pieces: equal to the whole, shared by threads, and right again after one has failed."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from functools import partial
+import threading
+from dataclasses import replace
 
 import pytest
 import torch
 
 from antiphon.build.model import build_model
 from antiphon.config import schema
-from antiphon.data.batch import make_batch
-from antiphon.errors import CrewError
+from antiphon.data.batch import Batch, make_batch
+from antiphon.layers.draws import drawing
+from antiphon.layers.dropout import Dropout
 from antiphon.training.learner import Learner
-from tests.laws.runner import WORDS, write_pairs
+from antiphon.training.lesson import Lesson
+from antiphon.training.objective import summed_loss
 
-# The recurrent matrices of this cell are parameters of parameters, which cannot be sent as a module.
+# The recurrent matrices of this cell are computed from parameters, once a piece though every step reads them.
 HALF = {"kind": "recurrent", "cell": "orthogonal", "width": 6, "embedding": 6, "dropout": 0.2}
-MODEL = schema.Seq2Seq.model_validate({"encoder": HALF, "decoder": HALF})
-BATCHES = [make_batch([[4, 5, 6], [7]], [[4], [5, 6, 7, 8]]), make_batch([[8, 9]], [[9, 4]]), make_batch([[5]], [[6]])]
-MAKE = partial(build_model, MODEL, 10, 10)
+CELLS = schema.Seq2Seq.model_validate({"encoder": HALF, "decoder": HALF})
+STACK = {"kind": "transformer", "width": 8, "heads": 2, "layers": 2, "feedforward": 16, "dropout": 0.0}
+PLAIN = schema.Seq2Seq.model_validate({"encoder": STACK, "decoder": STACK})
+LONG = make_batch([[4, 5, 6], [7], [8, 9], [5], [6, 4]], [[4], [5, 6, 7, 8], [9, 4], [6], [8, 8, 5]])
+BATCHES = [LONG, make_batch([[8, 9]], [[9, 4]])]
 
 
-def a_learner() -> Learner:
+@pytest.fixture
+def threads():
+    """Sets how many there are; in the end there are as many as before."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    monkeypatch.setattr("antiphon.data.batch.PIECE", 8)
+
+
+def a_learner(model: schema.Seq2Seq = CELLS, **choices: object) -> Learner:
     torch.manual_seed(1)
-    return Learner(MAKE(), schema.Train(warmup=0, freeze=["encoder"]), seed=5)
+    return Learner(build_model(model, 10, 10), schema.Train(warmup=0, **choices), seed=5)
 
 
 def losses(learner: Learner, steps: range) -> list[float]:
     return [learner.learn(BATCHES, step, step).loss for step in steps]
 
 
-def test_a_crew_learns_what_one_would_and_after_a_failure_one_goes_on():
-    alone, crew = a_learner(), a_learner()
-    with crew.crew.of(3, MAKE):
-        processes = [helper.process for helper in crew.crew.helpers]
-        assert losses(crew, range(3)) == losses(alone, range(3))
-        with pytest.raises(RuntimeError, match=r"(?s)^helper process 1 failed:\n.*IndexError"):
-            crew.learn([BATCHES[0], make_batch([[4]], [[99]]), BATCHES[1]], 3, 3)
-        assert not any(process.is_alive() for process in processes)
-        assert losses(crew, range(3, 5)) == losses(alone, range(3, 5))
+def test_pieces_are_of_like_work_and_together_the_whole():
+    pieces = LONG.cut()
+    assert [piece.source_BS[:, 0].tolist() for piece in pieces] == [[4, 5], [7, 6], [8]]
+    assert sum(piece.target_tokens for piece in pieces) == LONG.target_tokens
+    follows = replace(LONG, follows_B=torch.arange(5))
+    assert [piece.follows_B.tolist() for piece in follows.cut()] == [[0, 3], [1, 4], [2]]
+
+
+def test_a_small_batch_and_one_that_goes_on_stay_whole():
+    assert BATCHES[1].cut() == [BATCHES[1]]
+    going_on = replace(LONG, part="next")
+    assert going_on.cut() == [going_on]
+    assert len(make_batch([[4] * 90], [[5]]).cut()) == 1  # a row is never cut
+
+
+def gradients(batch: Batch, monkeypatch: pytest.MonkeyPatch, piece: int, **choices: object) -> dict[str, torch.Tensor]:
+    monkeypatch.setattr("antiphon.data.batch.PIECE", piece)
+    learner = a_learner(PLAIN, clip=0.0, label_smoothing=0.1, **choices)
+    learner.learn([batch], 0, 0)
+    return {name: weight.grad for name, weight in learner.model.named_parameters()}
+
+
+def test_pieces_have_the_gradient_of_the_whole(monkeypatch):
+    choices = {"word_dropout": 0.3, "corruption": schema.Corruption(swap=0.3, drop=0.2)}
+    whole, cut = (gradients(LONG, monkeypatch, piece, **choices) for piece in (1000, 8))
+    assert whole.keys() == cut.keys()
+    for name in whole:
+        torch.testing.assert_close(cut[name], whole[name], rtol=1e-5, atol=1e-7)
+
+
+def test_pieces_of_pairs_of_texts_have_the_loss_of_the_whole():
+    torch.manual_seed(1)
+    choice = schema.Masked.model_validate({"encoder": STACK | {"segments": 2}, "next_sentence": True})
+    hidden = torch.tensor([[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]]).bool()
+    read = make_batch([[4, 5], [6, 7], [8, 9], [5, 4]], [[4, 5], [6, 7], [8, 9], [5, 4]])
+    batch = replace(read, target_mask_BT=hidden, follows_B=torch.tensor([0, 1, 1, 0]))
+    model = build_model(choice, 10, 10)
+    whole, *pieces = [
+        summed_loss(model, part, model(part), None, schema.Train(), None).item() for part in (batch, *batch.cut())
+    ]
+    assert len(pieces) == 2
+    assert sum(pieces) == pytest.approx(whole)
+
+
+@pytest.mark.parametrize("model", [CELLS, PLAIN], ids=["cells", "transformer"])
+def test_threads_learn_what_one_would_and_after_a_failure_go_on(threads, model):
+    threads(1)
+    alone = a_learner(model, freeze=["encoder"])
+    expected = losses(alone, range(5))
+    threads(3)
+    crew = a_learner(model, freeze=["encoder"])
+    assert losses(crew, range(3)) == expected[:3]
+    with pytest.raises(IndexError):
+        crew.learn([LONG, make_batch([[4]], [[99]]), LONG], 3, 3)
+    assert torch.get_num_threads() == 3
+    assert losses(crew, range(3, 5)) == expected[3:]
     one, other = alone.tensors(), crew.tensors()
     assert all(torch.equal(one[name], other[name]) for name in one | other)
 
 
-def test_a_loss_that_is_no_number_is_skipped_wherever_it_was_found():
+def test_pieces_are_learnt_at_the_same_time(threads, monkeypatch):
+    threads(2)
+    both, loss_of = threading.Barrier(2, timeout=60), Lesson._loss
+
+    def meet(lesson: Lesson, batch: Batch) -> torch.Tensor:
+        both.wait()  # breaks if the other does not come
+        assert torch.get_num_threads() == 1
+        return loss_of(lesson, batch)
+
+    monkeypatch.setattr(Lesson, "_loss", meet)
+    assert len(LONG.cut()) == 3
+    assert a_learner().learn([LONG, BATCHES[1]], 0, 0).taken
+
+
+def test_a_loss_that_is_no_number_is_skipped_wherever_it_was_found(threads):
+    threads(2)
     learner = a_learner()
     learner.model.target.weight_VD.data[9].fill_(torch.nan)  # which only the second batch reads
     before = learner.model.head.bias_V.clone()
-    with learner.crew.of(2, MAKE):
-        assert not learner.learn([BATCHES[0], make_batch([[4]], [[9, 4]])], 0, 0).taken
-        assert torch.equal(learner.model.head.bias_V, before)
-        assert learner.learn([BATCHES[0], BATCHES[2]], 1, 0).taken
+    one, other = make_batch([[4]], [[5]]), make_batch([[4]], [[9, 4]])
+    assert not learner.learn([one, other], 0, 0).taken
+    assert torch.equal(learner.model.head.bias_V, before)
+    assert learner.learn([one, one], 1, 0).taken
 
 
-def test_a_helper_that_is_killed_is_told_of():
-    learner = a_learner()
-    with learner.crew.of(2, MAKE):
-        (helper,) = learner.crew.helpers
-        helper.process.kill()
-        with pytest.raises(CrewError) as caught:
-            learner.learn(BATCHES, 0, 0)
-    assert caught.value.code == 1
-    assert str(caught.value) == (
-        "train.processes: helper process 1 was killed (signal 9), perhaps for want of memory: take fewer processes."
-    )
+def test_what_a_thread_drops_is_its_own():
+    drop, ones, found = Dropout(0.5).train(), torch.ones(50), {}
 
+    def draw(seed: int, started: threading.Event, go_on: threading.Event) -> None:
+        with drawing(seed):
+            first = drop(ones)
+            started.set()
+            go_on.wait(60)
+            found[seed] = torch.cat([first, drop(ones)])
 
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (
-            OSError(24, "Too many open files"),
-            "could not be started: [Errno 24] Too many open files. Take fewer processes, or allow more open files "
-            "(`ulimit -n`) or, in a container, more shared memory (`--shm-size`).",
-        ),
-        (
-            BrokenPipeError(32, "Broken pipe"),
-            'could not begin. If a script of yours trains, let it do so below `if __name__ == "__main__":`, '
-            "for helpers read it again and would train too; else see what was said above.",
-        ),
-    ],
-)
-def test_a_helper_that_cannot_be_started_is_told_of(monkeypatch, error, told):
-    learner = a_learner()
-
-    def share_memory_(_):
-        raise error
-
-    monkeypatch.setattr(torch.Tensor, "share_memory_", share_memory_)
-    with pytest.raises(CrewError) as caught, learner.crew.of(2, MAKE):
-        pass
-    assert str(caught.value) == f"train.processes: helper process 1 {told}"
-    assert not learner.crew.helpers
-
-
-def sets(folder) -> list[str]:
-    write_pairs(folder / "pairs.tsv", 40)
-    return [*WORDS, "train.accumulate=2", "train.processes=2", "train.batch_tokens=40", "train.self_check=false"]
-
-
-def test_a_script_without_its_guard_is_told_what_it_lacks(tmp_path):
-    training = f'antiphon.train(data={{"train": "pairs.tsv"}}, sets={sets(tmp_path)!r}, out="run")'
-    (tmp_path / "script.py").write_text(f"import antiphon\n{training}\n", encoding="utf-8")
-    command = [sys.executable, "script.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 1
-    assert (
-        "CrewError: train.processes: helper process 1 ended (exit code 1). If a script of yours trains, let it do so "
-        'below `if __name__ == "__main__":`, for helpers read it again and would train too; else see what was said above.\n'
-    ) in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("number", "first"), [(signal.SIGINT, False), (signal.SIGTERM, True)], ids=["later", "at first"]
-)
-def test_a_stop_reaches_all_of_them_and_the_run_is_saved(tmp_path, number, first):
-    """Also while the helper has not yet begun: Python reads this module when it starts, before anything is imported."""
-    (tmp_path / "sitecustomize.py").write_text(
-        'import pathlib, sys\nif "spawn_main" in "".join(sys.orig_argv):\n    pathlib.Path("helped").touch()\n', "utf-8"
-    )
-    choices = [f"--set={choice}" for choice in [*sets(tmp_path), "train.max_steps=100000"]]
-    command = [sys.executable, "-m", "antiphon", "train", "--train", "pairs.tsv", "--out", "run", *choices]
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    found = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    log, helped, end = tmp_path / "run" / "log.jsonl", tmp_path / "helped", time.monotonic() + 600
-    with subprocess.Popen(command, cwd=tmp_path, env=found, start_new_session=True, **streams) as training:
-        while not (helped.exists() if first else log.exists() and b'"loss"' in log.read_bytes()):
-            assert training.poll() is None, training.stdout.read()
-            assert time.monotonic() < end
-            time.sleep(0.02)
-        os.killpg(training.pid, number)
-        said, _ = training.communicate(timeout=600)
-    assert training.returncode == 128 + number, said
-    assert b"and saved. The same command goes on from there." in said
-    assert b"Traceback" not in said
+    started, go_on = threading.Event(), threading.Event()
+    other = threading.Thread(target=draw, args=(1, started, go_on))
+    other.start()
+    started.wait(60)
+    draw(2, threading.Event(), go_on=started)  # in between
+    go_on.set()
+    other.join()
+    for seed, drawn in found.items():
+        with drawing(seed):
+            assert torch.equal(torch.cat([drop(ones), drop(ones)]), drawn)
+    torch.manual_seed(1)
+    assert torch.equal(
+        torch.cat([drop(ones), drop(ones)]), found[1]
+    )  # outside, torch's own: the same seed, the same numbers

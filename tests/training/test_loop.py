@@ -147,6 +147,34 @@ def test_the_average_of_the_best_is_kept_only_where_it_is_better(pairs, tmp_path
     assert f"The average of 3 best: loss 1: {'kept' if value < 0.1 else 'the best alone is better'}.\n" in said
 
 
+def test_an_average_that_was_kept_stays_until_something_is_better(pairs, tmp_path, monkeypatch):
+    values = iter([0.5, 0.4, 0.1, 0.3, 0.35, 0.05, 0.2])
+    monkeypatch.setattr(loop, "judge", lambda *a: loop.Judgement(next(values), {"loss": 1.0}, [], []))
+    sets = ("train.validate_every=2", "train.average=2", "train.save_every=2")
+    trained(a_run(pairs, *sets, "train.max_steps=4"), tmp_path / "run")
+    average = (tmp_path / "run" / WEIGHTS).read_bytes()
+    said = trained(a_run(pairs, *sets, "train.max_steps=6"), tmp_path / "run")
+    assert "best so far" not in said.partition("Going on")[2]
+    assert (tmp_path / "run" / WEIGHTS).read_bytes() == average
+    trained(a_run(pairs, *sets, "train.max_steps=8"), tmp_path / "run")
+    assert (tmp_path / "run" / WEIGHTS).read_bytes() != average
+
+
+def test_a_validation_that_is_no_number_is_not_the_best_for_ever(pairs, tmp_path, monkeypatch):
+    values = iter([math.nan, 2.0, math.nan])
+    monkeypatch.setattr(loop, "judge", lambda *a: loop.Judgement(next(values), {"loss": 1.0}, [], []))
+    said = trained(a_run(pairs, "train.validate_every=2", "train.max_steps=6"), tmp_path / "run")
+    assert "Best at step 4." in said
+
+
+def test_a_longer_cosine_is_told_to_be_another(pairs, tmp_path):
+    sets = ("train.schedule=cosine", "train.max_steps=4")
+    trained(a_run(pairs, *sets), tmp_path / "run")
+    assert "exactly as if never stopped." in trained(a_run(pairs, *sets), tmp_path / "run")
+    said = trained(a_run(pairs, "train.schedule=cosine", "train.max_steps=8"), tmp_path / "run")
+    assert "run, with the rate of 8 steps instead of 4." in said.replace("\n", " ")
+
+
 def test_a_finished_run_stays_finished_and_a_longer_limit_goes_on(pairs, tmp_path):
     trained(a_run(pairs, "train.max_steps=6"), tmp_path / "run")
     before = (tmp_path / "run" / WEIGHTS).read_bytes()

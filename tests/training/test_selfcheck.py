@@ -66,7 +66,7 @@ def test_what_is_half_learnt_is_no_disagreement(pipeline, store, monkeypatch, st
 def test_a_model_that_cannot_learn_is_told_plainly():
     assert Verdict(5.0, 4.9, 300, 0.1, 8).line() == (
         "Self-check FAILED: one batch cannot be learnt by heart (loss 5.00 -> 4.90 in 300 steps on 8 pairs). "
-        "Look at train.learning_rate, the model's width, and whether the targets belong to their sources."
+        "Look at the model's width, and whether the targets belong to their sources."
     )
 
 

@@ -6,7 +6,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from functools import partial
 from itertools import cycle
 from pathlib import Path
 
@@ -74,21 +73,19 @@ def run_check(run: Run, as_json: bool) -> None:
 
 def estimate(run: Run, prepared: Prepared) -> Estimate:
     """Train a scratch model for a few batches of this run's own data: the first ones, and the largest."""
-    make = partial(build_model, run.model, prepared.source.size, prepared.target.size)
-    model = make()
+    model = build_model(run.model, prepared.source.size, prepared.target.size)
     learner = Learner(model, run.train, run.seed, label_weights(run, prepared.train, prepared.target.size))
     batches = batches_of(run, prepared)
     planned = batches.plan(0)
     largest, following = max(planned, key=batches.size), cycle(planned)
     steps = [[chosen for _, chosen in zip(range(run.train.accumulate), following, strict=False)] for _ in range(_TIMED)]
     seconds, tokens = [], []
-    with learner.crew.of(run.train.processes, make):
-        for number, chosen in enumerate([[largest] * run.train.accumulate, *steps]):
-            group = [batches.load(one, 0) for one in chosen]
-            started = time.perf_counter()
-            update = learner.learn(group, number, number)
-            seconds.append(time.perf_counter() - started)
-            tokens.append(update.tokens)
+    for number, chosen in enumerate([[largest] * run.train.accumulate, *steps]):
+        group = [batches.load(one, 0) for one in chosen]
+        started = time.perf_counter()
+        update = learner.learn(group, number, number)
+        seconds.append(time.perf_counter() - started)
+        tokens.append(update.tokens)
     a_step = statistics.median(seconds[1:])
     steps_an_epoch = max(len(planned) // run.train.accumulate, 1)
     limits = [run.train.max_steps, run.train.max_epochs * steps_an_epoch]
@@ -99,10 +96,9 @@ def estimate(run: Run, prepared: Prepared) -> Estimate:
         steps=min(limit for limit in limits if limit),
         seconds_a_step=a_step,
         tokens_a_second=sum(tokens[1:]) / sum(seconds[1:]),
-        megabytes=_peak_megabytes(run.train.processes),
+        megabytes=_peak_megabytes(),
     )
 
 
-def _peak_megabytes(processes: int) -> float:
-    own, helper = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return (own + (processes - 1) * helper) / (1e6 if sys.platform == "darwin" else 1024)
+def _peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1024)

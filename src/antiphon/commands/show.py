@@ -62,6 +62,8 @@ def run_show(
     for name, asked in (("--gradients", of_gradients), ("--beam", searching is not None)):
         if asked and chosen.flags:
             raise AntiphonError(f"{chosen.flags[0]}: chooses among heads of attention. Leave it out, or {name}.")
+    if as_json and chosen.flags and (out is None or out.suffix != ".svg"):
+        raise AntiphonError(f"{chosen.flags[0]}: --json gives every layer and head. Leave one of the two out.")
     model, console = folders.load(), terminal()
     if searching is not None:
         drawn = _beam(model, text, searching)

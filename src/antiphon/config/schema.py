@@ -435,7 +435,7 @@ class TransformerStack(Table):
     activation_dropout: Share = 0.0
     """Inside the feed-forward networks."""
     layer_drop: Share = 0.0
-    """The probability that a batch skips a layer in training (Huang et al., 2016; Fan et al., 2020)."""
+    """The probability that a batch skips a layer in training (Fan et al., 2020; after Huang et al., 2016)."""
 
     @property
     def key_value_heads(self) -> int:
@@ -786,8 +786,6 @@ class Train(Table):
     """Symbols in a batch, on the longer side, padding included."""
     accumulate: Size = 1
     """Batches whose gradients are summed before one update, for larger ones than memory holds (Ott et al., 2018)."""
-    processes: Size = 1
-    """Processes that share these batches, a core or more each: a step takes less time, and its sums are the same."""
     optimizer: Literal["adamw", "muon"] = "adamw"
     """AdamW; or Muon for the matrices of encoder and decoder, and AdamW for the rest (Jordan et al., 2024)."""
     learning_rate: Annotated[float, Field(gt=0.0)] = 1e-3
@@ -807,7 +805,7 @@ class Train(Table):
     balance: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     """Weigh each label by 1 / its frequency to this power: 0 counts texts alike, 1 counts labels alike."""
     r_drop: Annotated[float, Field(ge=0.0)] = 0.0
-    """Learn from two passes with different dropout, and add this much of their divergence (Wu et al., 2021); 0: off."""
+    """Learn from two passes that drop different numbers, and add so much of their divergence (Liang et al., 2021)."""
     teacher_forcing: TeacherForcing = TeacherForcing()
     word_dropout: Share = 0.0
     """The probability that a word that is read, by a decoder if there is one, is `<unk>` (Bowman et al., 2016)."""
@@ -838,11 +836,6 @@ class Train(Table):
             raise ValueError("this run would never end: set max_steps, max_epochs or max_minutes")
         if self.schedule == "cosine" and not self.max_steps:
             raise ValueError('schedule = "cosine" needs max_steps: the rate reaches zero there')
-        if self.processes > self.accumulate:
-            raise ValueError(
-                f"processes ({self.processes}) share the batches of a step, which has {self.accumulate}: "
-                f"set accumulate = {self.processes}, and batch_tokens to a share of what a step shall hold"
-            )
         return self
 
 
@@ -1016,17 +1009,19 @@ class Run(Table):
                 f"search.max_source ({self.search.max_source}) must be at least data.max_length "
                 f"({self.data.max_length}), or a validation pair could be refused"
             )
-        if self.train.processes > 1 and self.carries_state:
-            raise ValueError(
-                "train.processes: this model carries its state from batch to batch, so each batch waits for the "
-                "one before: leave it at 1"
-            )
-        if self.train.r_drop and not any(map(drops_something, self.model.halves.values())):
+        drops = [f"model.{name}.dropout" for name in self.model.halves]
+        drops += ["model.head_dropout"] if hasattr(self.model, "head_dropout") else []
+        at_all = getattr(self.model, "head_dropout", 0.0) or any(map(drops_something, self.model.halves.values()))
+        if self.train.r_drop and not at_all:
             raise ValueError(
                 "train.r_drop compares two passes that drop different numbers, and this model drops none: "
-                f"raise {' or '.join(f'model.{name}.dropout' for name in self.model.halves)}"
+                f"raise {' or '.join(drops)}"
             )
         for name, half in self.model.halves.items():
+            if name == "decoder" and isinstance(half, TransformerStack) and half.segments:
+                raise ValueError(
+                    "model.decoder.segments tells two texts apart that an encoder reads at once: leave it out"
+                )
             places = seats(half)
             if self.data.window and places is not None and places < self.data.window:
                 raise ValueError(

@@ -38,6 +38,7 @@ def load_run(path: Path | None, recipe: str | None, data: dict[str, Any], sets: 
 def read_resolved(path: Path) -> Run:
     """The run that `dump_run` wrote; its paths stay as they are."""
     tables = read_file(path)
+    tables.get("train", {}).pop("processes", None)  # of folders from before threads shared every step
     try:
         return _validate(tables)
     except AntiphonError as error:

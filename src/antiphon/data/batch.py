@@ -26,6 +26,7 @@ Part = Literal["whole", "first", "next"]  # a row by itself; or of longer texts,
 ORDER, BATCHES, SOURCE, TARGET, DROPOUT = range(5)
 FORCING, OWN, HIDDEN, SWAP, REPLACE, REPLACEMENT, DROP, PHASE = range(5, 13)
 SPLIT, EXCHANGE, HOLES, FATE, STRANGE, SPANS = range(13, 19)
+PIECE = 1024  # symbols that one thread learns at once, padding included: fewer are slower, more leave threads idle
 WINDOW = 100  # batches whose pairs are sorted by length together: more pad less, fewer mix better
 
 
@@ -55,18 +56,18 @@ class Batch:
         """These rows of it."""
         source, mask = self.source_BS[rows_N], self.mask_BS[rows_N]
         read, written, real = (part[rows_N] for part in (self.target_in_BT, self.target_out_BT, self.target_mask_BT))
-        return Batch(source, mask, read, written, real, self.part)
-
-    def to(self, device: torch.device | str) -> "Batch":
         return Batch(
-            self.source_BS.to(device),
-            self.mask_BS.to(device),
-            self.target_in_BT.to(device),
-            self.target_out_BT.to(device),
-            self.target_mask_BT.to(device),
-            self.part,
-            None if self.follows_B is None else self.follows_B.to(device),
+            source, mask, read, written, real, self.part, None if self.follows_B is None else self.follows_B[rows_N]
         )
+
+    def cut(self) -> "list[Batch]":
+        """Pieces of about `PIECE` symbols; of n pieces each has every n-th row, and so like work.
+
+        Rows that go on in the next batch stay together.
+        """
+        rows, symbols = len(self.source_BS), max(self.source_BS.numel(), self.target_in_BT.numel())
+        count = min(rows, round(symbols / PIECE)) if self.part == "whole" else 1
+        return [self.some(torch.arange(first, rows, count)) for first in range(count)] if count > 1 else [self]
 
 
 def make_batch(sources: Sequence[Ids], targets: Sequence[Ids], ended: bool = True) -> Batch:

@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 import torch
 from torch import Tensor, nn
 
+from antiphon.layers.draws import generator
 from antiphon.layers.dropout import Dropout
 from antiphon.layers.norms import RMSNorm
 
@@ -93,11 +94,14 @@ def scale_by_depth(layers: Sequence[nn.Module]) -> None:
 
 
 class LayerDrop(nn.Module):
-    """In training, says of each layer whether this batch skips it (Huang et al., 2016; Fan et al., 2020)."""
+    """In training, says of each layer whether this batch skips it (Fan et al., 2020).
+
+    The stochastic depth of Huang et al. (2016) with one rate for all layers, and nothing to rescale in answering.
+    """
 
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.rate = rate
 
     def forward(self) -> bool:
-        return self.training and self.rate > 0 and torch.rand(()).item() < self.rate
+        return self.training and self.rate > 0 and torch.rand((), generator=generator()).item() < self.rate

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from antiphon.layers.draws import generator
+
 _STEPS = 1 << 16
 
 
@@ -17,7 +19,7 @@ class Dropout(nn.Module):
 
     On a CPU torch draws a float for every place, which costs as much as the matrix product beside it. Here a
     64-bit draw is cut into four 16-bit numbers that are compared with the rate: three times as fast, and the rate
-    is met to within 1/65536. The draws come from torch's generator, so a seed still decides everything.
+    is met to within 1/65536.
     """
 
     def __init__(self, rate: float, through_time: bool = False) -> None:
@@ -53,7 +55,8 @@ class Dropout(nn.Module):
 def keep_scaled(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
     """Random zeros with probability `rate`, and 1 / (1 - rate) elsewhere."""
     count = shape.numel()
-    bits = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)[:count]
+    drawn = torch.empty((count + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None, generator=generator())
+    bits = drawn.view(torch.int16)[:count]
     dropped = round(rate * _STEPS)
     kept = torch.ge(bits, dropped - _STEPS // 2, out=torch.empty(count, dtype=dtype))  # no detour through booleans
     return kept.mul_(_STEPS / (_STEPS - dropped)).view(shape)

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrizations import orthogonal
 
 from antiphon.layers.cells import CellState
+from antiphon.layers.once import kept
 from antiphon.layers.unrolled import unroll_gated, unroll_turned
 
 
@@ -99,7 +100,7 @@ class Orthogonal(nn.Module):
         self.input = nn.Linear(input_width, width, bias=False)
         # Cayley's (I - A)^-1 (I + A) of a skew matrix A: torch's default, exp(2 A), takes 15 times as long. Alone: with
         # trivialisation there is a random base that is no parameter, and would not be saved.
-        self.carry = orthogonal(nn.Linear(width, width, bias=False), orthogonal_map="cayley", use_trivialization=False)
+        self.carry = orthogonal(_Turn(width, width, bias=False), orthogonal_map="cayley", use_trivialization=False)
         self.threshold = nn.Parameter(torch.zeros(width))
 
     def project(self, x: Tensor) -> Tensor:
@@ -116,6 +117,13 @@ class Orthogonal(nn.Module):
         (h,) = _begin(x_NTD, state, self.parts, self.width)
         h_NTE = unroll_turned(self.project(x_NTD), h, self.carry.weight, self.threshold)  # type: ignore[arg-type]
         return h_NTE, _ends((h_NTE,), lengths_N)
+
+
+class _Turn(nn.Linear):
+    """A product whose matrix is computed from parameters."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, kept(self, lambda: self.weight))
 
 
 def _begin(x_NTD: Tensor, state: CellState | None, parts: int, width: int) -> CellState:

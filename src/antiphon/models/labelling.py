@@ -7,7 +7,6 @@ D width of a word · E what a head reads · M width of the memory · Y labels ·
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.parametrize import cached
 
 from antiphon.attend.looks import Looks
 from antiphon.attend.memory import Memory
@@ -16,6 +15,7 @@ from antiphon.data.batch import Batch
 from antiphon.data.vocab import END, SPECIAL, START
 from antiphon.encode.letters import Letters, means
 from antiphon.encode.tokens import Tokens
+from antiphon.layers.once import once
 from antiphon.layers.packing import Packing
 from antiphon.models.contracts import Encoder
 from antiphon.predict.chain import Chain
@@ -62,7 +62,7 @@ class Classifier(nn.Module):
     def _pooled(self, source: Tensor, mask: Tensor, looks: Looks | None) -> Tensor:
         if self.front:
             source, mask = put_in_front(source, mask)
-        with cached():
+        with once():
             memory = self.encoder(self.source(source), mask, None if looks is None else looks.encoder)
         return self.pool(memory, None if looks is None else looks.cross)
 
@@ -123,7 +123,7 @@ class Tagger(nn.Module):
 
     def _read(self, batch: Batch, look: list[Tensor] | None) -> Memory:
         """A place a symbol; with letters a place a word."""
-        with cached():
+        with once():
             if self.letters is None:
                 source, mask = batch.source_BS, batch.mask_BS
                 if self.front:

@@ -5,12 +5,12 @@ B windows · S places · P those that can be pointed at · M width of the memory
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.parametrize import cached
 
 from antiphon.attend.looks import Looks
 from antiphon.data.batch import Batch
 from antiphon.data.vocab import END, SPECIAL
 from antiphon.encode.tokens import Tokens
+from antiphon.layers.once import once
 from antiphon.models.contracts import Encoder
 from antiphon.models.labelling import put_in_front
 from antiphon.predict.ends import Ends
@@ -35,7 +35,7 @@ class Spans(nn.Module):
         source, mask = batch.source_BS, batch.mask_BS
         if self.front:
             source, mask = put_in_front(source, mask)
-        with cached():
+        with once():
             memory = self.encoder(self.source(source), mask, None if looks is None else looks.encoder)
         states = memory.states_BSM
         if self.front:

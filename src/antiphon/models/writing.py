@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.parametrize import cached
 
 from antiphon.attend.looks import Looks, aligning
 from antiphon.attend.memory import Memory
@@ -19,6 +18,7 @@ from antiphon.data.batch import Batch, join
 from antiphon.data.vocab import START
 from antiphon.encode.tokens import Tokens
 from antiphon.layers.cells import CellState
+from antiphon.layers.once import once
 from antiphon.layers.packing import Packing
 from antiphon.models.contracts import Decoder, Encoder
 from antiphon.predict.heads import Words
@@ -38,14 +38,14 @@ class Seq2Seq(nn.Module):
         With `looks` the weights of every attention are kept in it.
         """
         # A matrix that is computed from its parameters is computed once a batch, not once a step.
-        with cached():
+        with once():
             state = self.start(batch.source_BS, batch.mask_BS, looks)
             out_BTE, _ = self.decoder(self.target(batch.target_in_BT), state, batch.target_mask_BT, looks)
         return Packing.of(batch.target_mask_BT).pack(out_BTE)
 
     def vectors(self, batch: Batch) -> Tensor:
         """The mean of what the encoder leaves at the places of each source, B x M."""
-        with cached():
+        with once():
             return mean_place(self.encoder(self.source(batch.source_BS), batch.mask_BS), None)
 
     def start(self, source_BS: Tensor, mask_BS: Tensor, looks: Looks | None = None) -> Any:
@@ -94,14 +94,14 @@ class LanguageModel(nn.Module):
 
     def _read(self, words_BR: Tensor, mask_BR: Tensor, looks: Looks | None = None) -> Tensor:
         """What the decoder hands its head at every place, B x R x E."""
-        with cached():
+        with once():
             words_BRD = self.target(words_BR)
             out_BRE, _ = self.decoder(words_BRD, self.begin(len(words_BRD)), mask_BR, looks)
         return out_BRE
 
     def go_on(self, batch: Batch, last: tuple[CellState, ...], looks: Looks | None = None) -> tuple[Tensor, Any]:
         """The same from where a text before was left, and the state in which this one is left."""
-        with cached():
+        with once():
             words_BTD = self.target(batch.target_in_BT)
             state = self.decoder.start(Memory.of_nothing(len(words_BTD), words_BTD, last))
             out_BTE, state = self.decoder(words_BTD, state, batch.target_mask_BT, looks)

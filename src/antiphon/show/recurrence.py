@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
-from torch.nn.utils.parametrize import cached
 
 from antiphon.config.schema import RecurrentStack
 from antiphon.errors import AntiphonError
 from antiphon.labelling.opening import Answering
 from antiphon.layers.cells import GRU, LSTM, Cell, Elman
+from antiphon.layers.once import once
 from antiphon.layers.steps import CoupledLSTM, Orthogonal, PeepholeLSTM
 from antiphon.pipeline import Pipeline
 from antiphon.show.chains import PARTS, Chain, Gradients
@@ -31,7 +31,7 @@ def read_chains(pipeline: Answering, text: str, tell: Callable[[int, int], None]
         )
     answer = pipeline.answer([text])[0][0]
     pipeline.model.eval()
-    with cached():  # a matrix that is computed from its parameters is computed once
+    with once():  # a matrix that is computed from its parameters is computed once
         if isinstance(pipeline, Pipeline):
             heard = listen(pipeline, pipeline.encode(text), answer.symbols)
         else:

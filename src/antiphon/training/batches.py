@@ -37,14 +37,14 @@ def batches_of(run: Run, prepared: Prepared) -> Batches:
     return WindowBatches(run, RunningText(prepared.train)) if run.rows == "running" else PairBatches(run, prepared)
 
 
-def batches_from(run: Run, prepared: Prepared, progress: Progress) -> Iterator[tuple[Batch, int, int]]:
-    """Batches without end, from where the run stands, each with the epoch and index that follow it."""
+def batches_from(run: Run, prepared: Prepared, progress: Progress) -> Iterator[tuple[Batch, int, int, int]]:
+    """Batches without end, from where the run stands, each with epoch and index of the next, and an epoch's count."""
     epoch, index, batches = progress.epoch, progress.index, batches_of(run, prepared)
     while True:
         planned = batches.plan(epoch)
         for place in range(index, len(planned)):
             last = place + 1 == len(planned)
-            yield batches.load(planned[place], epoch), epoch + last, 0 if last else place + 1
+            yield batches.load(planned[place], epoch), epoch + last, 0 if last else place + 1, len(planned)
         epoch, index = epoch + 1, 0
 
 

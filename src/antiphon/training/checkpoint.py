@@ -25,6 +25,7 @@ class Progress:
     updates: int = 0  # of the weights
     epoch: int = 0
     index: int = 0  # the next batch of this epoch
+    batches: int = 0  # of this epoch
     seconds: float = 0.0
     tokens: int = 0
     skipped: int = 0  # updates left out because the loss or gradient was not finite
@@ -33,8 +34,10 @@ class Progress:
     norms: list[float] = field(default_factory=list)  # of the gradients of the last few updates, for the log
     validated: int = -1  # the step of the last validation
     best: list[tuple[float, int]] = field(default_factory=list)  # (value, step), best first; smaller is better
+    kept: float | None = None  # the value of the weights that answer: the best, or an average that was better
     since_best: int = 0  # validations
     saved_best: list[int] = field(default_factory=list)  # the steps of `best` when the last checkpoint was written
+    max_steps: int = 0  # of the last sitting
     finished: str = ""  # why the run is over
 
 
@@ -104,4 +107,6 @@ def _named(folder: Path, kind: str) -> dict[int, Path]:
 def _from_json(text: str) -> Progress:
     progress = Progress(**json.loads(text))
     progress.best = [(value, step) for value, step in progress.best]
+    if progress.kept is None and progress.best:  # from before it was noted
+        progress.kept = progress.best[0][0]
     return progress

@@ -10,11 +10,11 @@ from typing import Any, Literal, assert_never
 
 import torch
 from torch import Tensor
-from torch.nn.utils.parametrize import cached
 
 from antiphon.config.schema import TeacherForcing
 from antiphon.data.batch import FORCING, OWN, Batch, join
 from antiphon.data.vocab import PAD, START, UNKNOWN
+from antiphon.layers.once import once
 from antiphon.models.model import Writer
 from antiphon.models.writing import LanguageModel
 from antiphon.search.rules import forbid
@@ -66,7 +66,7 @@ def with_own_words(model: Writer, batch: Batch, p: float, own: Literal["best", "
     target_in_BT, training = batch.target_in_BT.clone(), model.training
     model.eval()
     try:
-        with torch.no_grad(), cached():
+        with torch.no_grad(), once():
             chances_NT = None if chances_BT is None else chances_BT[rows_N.cpu()]
             if isinstance(model, LanguageModel) and model.pairs:
                 target_in_BT[rows_N] = _roll_out_joined(model, batch.some(rows_N), own_BT[rows_N], chances_NT)

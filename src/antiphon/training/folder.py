@@ -17,14 +17,13 @@ from antiphon.errors import AntiphonError
 from antiphon.files import PARTIAL, held, make_folder, write_text
 from antiphon.store import CHECKPOINTS, CONFIG, KNOWN, REPORT, TOKENS
 
-# A run may go on with another end, rhythm of saving, number of processes and search; anything else is another run.
+# A run may go on with another end, rhythm of saving and search; anything else is another run.
 _MAY_CHANGE = (
     "train.max_steps",
     "train.max_epochs",
     "train.max_minutes",
     "train.patience",
     "train.save_every",
-    "train.processes",
     "search.",
 )
 

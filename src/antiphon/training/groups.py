@@ -12,7 +12,7 @@ from antiphon.errors import AntiphonError
 from antiphon.training.muon import Muon
 
 _LAYER = re.compile(r"(encoder|decoder)\.(?:layers|cells)\.(\d+)\.")
-_EMBEDDINGS = ("source.", "target.", "letters.")
+_EMBEDDING = re.compile(r"source\.|(target)\.|letters\.|(?:encoder|(decoder))\.(?:positions|first_norm)\.")
 _HALVES, _TABLES = ("encoder.", "decoder."), (".positions.", ".relative.")
 
 
@@ -45,7 +45,12 @@ def make_optimizers(names: Mapping[Tensor, str], choice: Train) -> list[torch.op
 def _maps(tensor: Tensor, name: str) -> bool:
     """Whether these weights map vectors to vectors; words and places have a vector each, a score has only one."""
     inside = name.startswith(_HALVES) and not any(table in name for table in _TABLES)
-    return inside and tensor.dim() == 2 and min(tensor.shape) > 1
+    return inside and tensor.dim() == 2 and min(tensor.shape) > 1 and not _diagonals(tensor, name)
+
+
+def _diagonals(tensor: Tensor, name: str) -> bool:
+    """Three weights a unit, stored as three rows."""
+    return name.endswith(".peephole") and len(tensor) == 3
 
 
 def parameter_groups(some: Mapping[Tensor, str], names: Mapping[Tensor, str], choice: Train) -> list[dict[str, Any]]:
@@ -56,7 +61,7 @@ def parameter_groups(some: Mapping[Tensor, str], names: Mapping[Tensor, str], ch
     groups: dict[tuple[float, float], list[Tensor]] = {}
     for tensor, name in some.items():
         if tensor.requires_grad:
-            decay = choice.weight_decay if tensor.dim() > 1 else 0.0
+            decay = choice.weight_decay if tensor.dim() > 1 and not _diagonals(tensor, name) else 0.0
             groups.setdefault((decay, choice.layer_decay ** _below_the_top(name, tops)), []).append(tensor)
     return [{"params": tensors, "weight_decay": decay, "speed": speed} for (decay, speed), tensors in groups.items()]
 
@@ -66,6 +71,6 @@ def _below_the_top(name: str, tops: Mapping[str, int]) -> int:
     found = _LAYER.match(name)
     if found:
         return tops[found[1]] - int(found[2])
-    if name.startswith(_EMBEDDINGS):
-        return tops.get("decoder" if name.startswith("target.") else "encoder", 0) + 1
+    if embedding := _EMBEDDING.match(name):
+        return tops.get("decoder" if any(embedding.groups()) else "encoder", 0) + 1
     return 0

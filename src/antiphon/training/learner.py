@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from antiphon.config.schema import Train
-from antiphon.data.batch import Batch
+from antiphon.data.batch import DROPOUT, Batch
+from antiphon.data.unmerge import keys
 from antiphon.models.model import Model
 from antiphon.store import fill, weights_of
 from antiphon.training.crew import Crew
@@ -59,7 +61,11 @@ class Learner:
             optimizer.zero_grad()
         self.model.train()
         tokens = sum(places(self.model, batch) for batch in batches)
-        tasks = [Task(batch, Draws(self.seed, step, part), p, tokens) for part, batch in enumerate(batches)]
+        read = [self.lesson.disturb(batch, p, Draws(self.seed, step, part)) for part, batch in enumerate(batches)]
+        pieces = [piece for batch in read for piece in batch.cut()]
+        # What is dropped is a function of (seed, step, piece), so there is no random state to save.
+        seeds = keys(self.seed, step, DROPOUT, np.arange(len(pieces))) >> np.uint64(1)
+        tasks = [Task(piece, int(seed), tokens) for piece, seed in zip(pieces, seeds, strict=True)]
         loss = self.crew.learn(tasks)
         limit = self.choice.clip or math.inf
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit).item()

@@ -1,18 +1,17 @@
-"""What one batch teaches: it is disturbed, read, compared with what was to be written, and leaves its gradient.
+"""What one batch teaches: it is disturbed, read, and compared with what was to be written; a gradient comes of it.
 
 P real target places · E what the head reads · Y labels
 """
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from antiphon.config.schema import Train
-from antiphon.data.batch import DROPOUT, Batch
-from antiphon.data.unmerge import keys
+from antiphon.data.batch import Batch
 from antiphon.layers.cells import CellState
+from antiphon.layers.draws import drawing
 from antiphon.models.labelling import Tagger
 from antiphon.models.masked import Masked
 from antiphon.models.model import Labeller, Model
@@ -22,14 +21,15 @@ from antiphon.training.exposure import with_own_words
 from antiphon.training.noise import Draws, corrupt, hide_source, hide_words
 from antiphon.training.objective import summed_loss
 
+Gradients = dict[Tensor, Tensor]  # of weights; a layer that was skipped has none
+
 
 @dataclass(frozen=True)
 class Task:
-    """A batch, and its place in the run: all that its lesson depends on but the weights."""
+    """A piece of a step, as it is read: all that its lesson depends on but the weights."""
 
     batch: Batch
-    draws: Draws
-    forcing: float  # how often the decoder reads the true word before
+    seed: int  # of what is dropped
     tokens: int  # of the whole step, which its loss is divided by
 
 
@@ -42,15 +42,15 @@ class Lesson:
     weights_Y: Tensor | None = None  # of labels that do not count alike
     carried: tuple[CellState, ...] = ()  # where the rows of the last batch were left, if they go on
 
-    def learn(self, task: Task) -> float:
-        """The loss of this batch; its gradient is added to those that the weights have."""
-        draws = task.draws
-        batch = self.disturb(task.batch, task.forcing, draws)
-        # Every draw of dropout is a function of (seed, step, part), so there is no random state to save.
-        torch.manual_seed(int(keys(draws.seed, draws.step, DROPOUT, np.array([draws.part]))[0]) >> 1)
-        share = self._loss(batch) / task.tokens
-        share.backward()
-        return share.item()
+    def learn(self, task: Task) -> tuple[float, Gradients]:
+        """The loss of this piece, and its gradient."""
+        with drawing(task.seed):
+            share = self._loss(task.batch) / task.tokens
+        weights = [weight for weight in self.model.parameters() if weight.requires_grad]
+        found = torch.autograd.grad(share, weights, allow_unused=True)
+        return share.item(), {
+            weight: gradient for weight, gradient in zip(weights, found, strict=True) if gradient is not None
+        }
 
     def _loss(self, batch: Batch) -> Tensor:
         states_PE, left = self._pass(batch)

@@ -1,7 +1,6 @@
 """When a run is over, and how far it has come."""
 
 from antiphon.config.schema import Train
-from antiphon.data.store import PairStore
 from antiphon.training.checkpoint import Progress
 
 
@@ -18,13 +17,13 @@ def reason_to_stop(choice: Train, progress: Progress) -> str:
     return ""
 
 
-def share_done(choice: Train, progress: Progress, pairs: PairStore) -> float:
+def share_done(choice: Train, progress: Progress) -> float:
     """How much of the run is behind us, by the limit that will end it first."""
     shares = [0.0]
     if choice.max_steps:
         shares.append(progress.step / choice.max_steps)
     if choice.max_epochs:
-        shares.append(progress.tokens / max(pairs.target_tokens, 1) / choice.max_epochs)
+        shares.append((progress.epoch + progress.index / max(progress.batches, 1)) / choice.max_epochs)
     if choice.max_minutes:
         shares.append(progress.seconds / (60 * choice.max_minutes))
     return min(max(shares), 1.0)

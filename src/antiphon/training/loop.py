@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -45,8 +44,7 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
         for line in prepared.report.lines():
             log.say(line)
         torch.manual_seed(run.seed)
-        make = partial(build_model, run.model, prepared.source.size, prepared.target.size)
-        model = make()
+        model = build_model(run.model, prepared.source.size, prepared.target.size)
         if newest is None:
             for line in start_from_others(model, run):
                 log.say(line)
@@ -57,7 +55,7 @@ def train(run: Run, out: Path, fresh: bool = False, console: Console | None = No
         else:
             tensors, training.progress = newest
             training.resume(tensors)
-        with log, StopOnSignal() as stop, learner.crew.of(run.train.processes if training.due else 1, make):
+        with log, StopOnSignal() as stop:
             training.go_on(stop)
         training.finish()
         loaded = load_folder(out)
@@ -110,19 +108,23 @@ class Training:
             )
         self.learner.restore(tensors, self.progress.updates)
         self.log.forget_after(self.progress.step)
-        self.log.say(f"Going on from step {self.progress.step:,} in {self.out}, exactly as if never stopped.")
+        before, steps = self.progress.max_steps, self.run.train.max_steps
+        other = self.run.train.schedule == "cosine" and before not in (0, steps)
+        how = f"with the rate of {steps:,} steps instead of {before:,}" if other else "exactly as if never stopped"
+        self.log.say(f"Going on from step {self.progress.step:,} in {self.out}, {how}.")
         if self.progress.finished and not reason_to_stop(self.run.train, self.progress):
             self.progress.finished = ""
 
     def go_on(self, stop: StopOnSignal) -> None:
         """Step after step until a limit, or until someone asks to stop."""
         choice, progress = self.run.train, self.progress
+        progress.max_steps = choice.max_steps
         batches = batches_from(self.run, self.prepared, progress)
         sitting = time.monotonic() - progress.seconds
         while self.due:
             group = [next(batches) for _ in range(choice.accumulate)]
-            update = self.learner.learn([batch for batch, _, _ in group], progress.step, progress.updates)
-            _, progress.epoch, progress.index = group[-1]
+            update = self.learner.learn([batch for batch, *_ in group], progress.step, progress.updates)
+            _, progress.epoch, progress.index, progress.batches = group[-1]
             progress.step += 1
             progress.updates += update.taken
             progress.tokens += update.tokens
@@ -154,7 +156,7 @@ class Training:
             entry = {"step": progress.step, "loss": update.loss, "rate": update.rate} | felt
             self.log.record(entry | {"tokens": progress.tokens, "seconds": round(progress.seconds, 2)})
         speed = progress.tokens / max(progress.seconds, 1e-9)
-        done = share_done(self.run.train, progress, self.prepared.train)
+        done = share_done(self.run.train, progress)
         left = progress.seconds * (1 - done) / max(done, 1e-9)
         self.log.advance(progress.step, update.loss, felt, speed, done, left)
 
@@ -181,16 +183,20 @@ class Training:
 
     def _rank(self, judgement: Judgement, weights: dict[str, torch.Tensor]) -> bool:
         progress, kept = self.progress, max(self.run.train.average, 1)
-        best = not progress.best or judgement.value < progress.best[0][0]
+        best = progress.kept is None or judgement.value < progress.kept
         progress.since_best = 0 if best else progress.since_best + 1
         progress.validated = progress.step
         progress.best = sorted([*progress.best, (judgement.value, progress.step)])[:kept]
         if kept > 1 and progress.step in [step for _, step in progress.best]:
             save_best(self.out, weights, progress.step)
         if best:
-            save_weights(self.out, weights, self.run, self.prepared.source, self.prepared.target)
-            describe(self.out, self.run, self.prepared, progress, judgement)
+            self._keep(weights, judgement)
         return best
+
+    def _keep(self, weights: dict[str, torch.Tensor], judgement: Judgement) -> None:
+        self.progress.kept = judgement.value
+        save_weights(self.out, weights, self.run, self.prepared.source, self.prepared.target)
+        describe(self.out, self.run, self.prepared, self.progress, judgement)
 
     def save(self) -> None:
         if not (self.out / WEIGHTS).exists():  # so that the run can be tried before its first validation
@@ -232,7 +238,8 @@ class Training:
         with self.learner.judged():
             judgement = judge(self.pipeline, self.prepared, self.run.train.metric)
         self.learner.ema = kept
-        better = judgement.value < self.progress.best[0][0]
+        assert self.progress.kept is not None, "the best of them is"
+        better = judgement.value < self.progress.kept
         self.log.record(
             {"step": self.progress.step, "average_of": steps, "average_valid": judgement.numbers, "kept": better}
         )
@@ -240,5 +247,4 @@ class Training:
             f"The average of {len(steps)} best: {judgement.line()}: {'kept' if better else 'the best alone is better'}."
         )
         if better:
-            save_weights(self.out, mean, self.run, self.prepared.source, self.prepared.target)
-            describe(self.out, self.run, self.prepared, self.progress, judgement)
+            self._keep(mean, judgement)

@@ -81,7 +81,7 @@ def r_drop(
     smoothing: float,
     alpha: float,
 ) -> Tensor:
-    """R-Drop (Wu et al., 2021): two passes over the same words, and how far apart they are in what they say.
+    """R-Drop (Liang et al., 2021): two passes over the same words, and how far apart they are in what they say.
 
     (CE(p) + CE(q) + alpha (KL(p | q) + KL(q | p)) / 2) / 2, summed: the paper's loss for one pass, so that it can be
     compared with the loss of a run without it.

@@ -64,7 +64,10 @@ def _of_one_shape(weights: Sequence[Tensor], ways: Sequence[Tensor]) -> list[tup
 
 
 def _matrices(weight: Tensor) -> Sequence[Tensor]:
-    """Queries, keys and values, or the gates of a cell, stand in one tall matrix: each square is one by itself."""
+    """Queries, keys and values, or the gates of a cell, stand in one tall matrix: each square is one by itself.
+
+    Where fewer heads have keys and values, these are less than a square each, and are turned with what fills it up.
+    """
     rows, columns = weight.shape
     if rows <= columns:
         return [weight]

@@ -47,13 +47,17 @@ def summed_loss(
 
 
 def _masked(model: Masked, batch: Batch, read: Tensor, smoothing: float) -> Tensor:
-    """-log P of hidden words, and as many times its mean over pairs of texts, so that both count alike."""
+    """-log P of hidden words, and of each pair of texts as many times as it has such words: both count alike."""
     assert model.pair is not None, "texts in pairs are asked for"
     assert batch.follows_B is not None, "and told whether they belong together"
     words_PE, texts_BE = part_pairs(batch, read)
     words_P = batch.target_out_BT[batch.target_mask_BT]
-    pairs = F.cross_entropy(model.pair(texts_BE), batch.follows_B)
-    return cross_entropy(words_PE, model.head.weight_VE, model.head.bias_V, words_P, smoothing) + len(words_P) * pairs
+    pairs_B = F.cross_entropy(model.pair(texts_BE), batch.follows_B, reduction="none")
+    hidden_B = batch.target_mask_BT.sum(1)
+    return (
+        cross_entropy(words_PE, model.head.weight_VE, model.head.bias_V, words_P, smoothing)
+        + pairs_B @ hidden_B.float()
+    )
 
 
 def _both_ends(logits_B2S: Tensor, ends_B2: Tensor, smoothing: float) -> Tensor:

@@ -55,7 +55,7 @@ class Verdict:
             )
         return (
             f"Self-check FAILED: one batch cannot be learnt by heart ({what}). "
-            "Look at train.learning_rate, the model's width, and whether the targets belong to their sources."
+            "Look at the model's width, and whether the targets belong to their sources."
         )
 
 

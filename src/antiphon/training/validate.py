@@ -42,6 +42,10 @@ class Judgement:
     samples: list[tuple[str, str, str]]  # source, expected, answer: the same pairs every time
     calibration: Calibration | None = None  # None where the weights are not finite, and of a model without sources
 
+    def __post_init__(self) -> None:
+        if math.isnan(self.value):
+            object.__setattr__(self, "value", math.inf)  # which anything is better than
+
     def line(self) -> str:
         return "  ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
 

@@ -163,6 +163,27 @@ def test_an_interrupted_training_has_saved(tmp_path, trained):
         process.send_signal(signal.SIGINT)
         said, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.decode().startswith("antiphon: Stopped at step ")
+    assert "\nStopping after this step, to save. Ctrl-C again stops at once and saves nothing.\n" in err.decode()
+    assert "\nantiphon: Stopped at step " in err.decode()
     assert err.decode().endswith(" and saved. The same command goes on from there.\n")
     assert b"\x1b" not in said
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (KeyboardInterrupt(), 130, "antiphon: interrupted\n"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"), 1, "not enough memory"),
+        (MemoryError(), 1, "antiphon: not enough memory. Make the model smaller"),
+    ],
+)
+def test_what_the_machine_or_a_key_stops_is_told_without_a_traceback(monkeypatch, capsys, error, code, told):
+    def stop(as_json):
+        raise error
+
+    monkeypatch.setattr("antiphon.commands.doctor.run_doctor", stop)
+    monkeypatch.setattr(sys, "argv", ["antiphon", "doctor"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code
+    assert told in capsys.readouterr().err

@@ -12,7 +12,7 @@ from antiphon.data.given import given_pairs, given_texts
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import lengths
 from antiphon.evaluate.compare import SURE, Certainty, Report, report
-from antiphon.evaluate.rows import Metric
+from antiphon.evaluate.rows import Metric, bleu_tells
 from antiphon.evaluate.scores import PLAIN, Scoring, gather
 from antiphon.labelling.opening import open_pipeline, writing
 from antiphon.pipeline import Pipeline
@@ -66,7 +66,7 @@ def compare(
     systems: Mapping[str, Model | Iterable[str]],
     pairs: Iterable[tuple[str, str]],
     *,
-    metric: Metric = "bleu",
+    metric: Metric | None = None,
     bins: Sequence[int] | None = None,
     beam: int | None = None,
     scoring: Scoring = PLAIN,
@@ -75,6 +75,7 @@ def compare(
 ) -> Report:
     """Systems on the same pairs, the first beside each of the others: a model each, or its answers in order.
 
+    `metric` is BLEU where it is not given, or chrF where no target has the four words that BLEU counts by.
     `bins` are the longest lengths of all bins but the last; absent, bins of about as many pairs each. `references` are
     further right answers, a list a pair.
     """
@@ -88,6 +89,7 @@ def compare(
             system.refuse_pairs("compare")
             system = [best.text for best, *_ in system.pipeline.answer(sources, system.search({"beam": beam}))]
         answers[name] = given_texts(system, f"compare: {name}")
+    metric = metric or ("bleu" if bleu_tells(targets, scoring.tokenize) else "chrf")
     return report(lengths.compare(answers, targets, measured, metric, scoring), sources, targets, certainty)
 
 

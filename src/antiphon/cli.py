@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -21,6 +22,7 @@ app = App(
     name="antiphon",
     help="Give it pairs, and it gives you a model that you can run, look into and check.",
     help_on_error=False,
+    suppress_keyboard_interrupt=False,
 )
 
 Sets = Annotated[list[str] | None, Parameter(name=["--set", "-s"], consume_multiple=False, negative=())]
@@ -57,6 +59,15 @@ def main() -> None:
     except KeyboardInterrupt:
         print("antiphon: interrupted", file=sys.stderr)
         sys.exit(130)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "can't allocate memory" not in str(error):
+            raise
+        print(
+            "antiphon: not enough memory. Make the model smaller (width, layers, tokenizer.size), or its batches "
+            "(train.batch_tokens); `antiphon doctor` tells what there is.",
+            file=sys.stderr,
+        )
+        sys.exit(1)
     except BrokenPipeError:  # `antiphon predict ... | head` is no mistake
         _hush()
         sys.exit(0)
@@ -177,7 +188,7 @@ def train(run: Path | None = None, *, chosen: Chosen = _NOTHING, out: Path | Non
     train_run(resolved, folder, fresh, Console())
     asked, test = examples(resolved.rows, resolved.model.kind == "masked")
     for number, command in enumerate((f"predict {{}} {asked}", f"evaluate {{}} {test}", "verify {}")):
-        print(f"{'' if number else 'Next:':<5} antiphon {command.format(folder)}")
+        print(f"{'' if number else 'Next:':<5} antiphon {command.format(shlex.quote(str(folder)))}")
 
 
 @Parameter(name="*")
@@ -495,7 +506,8 @@ def compare(
     references
         Files of further right answers, line N for line N of TEST, several on a line between TABs.
     metric
-        The score that is compared; absent, BLEU, and of labels and tags exact match, which is accuracy.
+        The score that is compared; absent, BLEU, or chrF where no target has four words, and of labels and tags exact
+        match, which is accuracy.
     bins
         The longest source of each bin but the last, such as 10,15,20; absent, bins of about as many pairs each.
     beam

@@ -218,7 +218,7 @@ USAGE = "Name the systems, then the test: antiphon compare runs/a runs/b test.ts
         ),
         (
             ["{folder}/latin", "{test}"],
-            "{folder}/latin:2: not UTF-8 (byte 2 of the line). Convert it: iconv -t UTF-8",
+            "{folder}/latin:2: not UTF-8 (byte 2 of the line). If it is Latin-1: iconv -f LATIN1 -t UTF-8",
         ),
         (["{answers}", "{folder}/zzz"], "TEST: no such file as {folder}/zzz."),
         (
@@ -318,3 +318,25 @@ def test_a_bar_on_a_terminal_names_the_model_that_answers(trained, pairs, monkey
     run_compare([str(trained), str(pairs)], Asking(), None, as_json, fail_if_worse=False)
     assert ("run" in file.getvalue() and "4 of 4 answered" in file.getvalue()) is not as_json
     assert capsys.readouterr().out.startswith("{" if as_json else "BLEU by source length")
+
+
+def test_answers_too_short_for_bleu_are_compared_by_chrf(antiphon, tmp_path):
+    (tmp_path / "t.tsv").write_text("".join(f"number {n}\t{n * 37}\n" for n in range(40)))
+    (tmp_path / "good").write_text("".join(f"{n * 37}\n" for n in range(40)))
+    (tmp_path / "bad").write_text("x\n" * 40)
+    ended = antiphon("compare", tmp_path / "bad", tmp_path / "good", tmp_path / "t.tsv", "--fail-if-worse")
+    assert ended.code == 3
+    assert "chrF2" in ended.out
+    assert "BLEU" not in ended.out
+
+
+@pytest.mark.parametrize(("line", "what"), [('{"text": "a"}', "JSON"), ("a\tb", "a TAB")])
+def test_answers_with_more_than_the_answer_are_refused(antiphon, tmp_path, line, what):
+    (tmp_path / "t.tsv").write_text("one\teins\ntwo\tzwei\n")
+    (tmp_path / "answers").write_text(f"{line}\n{line}\n")
+    ended = antiphon("compare", tmp_path / "answers", tmp_path / "answers", tmp_path / "t.tsv")
+    assert (ended.code, ended.err) == (
+        2,
+        f"antiphon: {tmp_path / 'answers'}: every line holds {what}. An answer stands alone, line N for line N of the "
+        "test: antiphon predict MODEL FILE > answers.txt\n",
+    )

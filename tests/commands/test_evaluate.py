@@ -73,7 +73,10 @@ def test_what_cannot_be_scored_is_counted(trained, antiphon, tmp_path):
     path.write_bytes(b"\xef\xbb\xbfone\teins\r\ntwo\t\r\n\r\nthree\tdrei\r\n")
     ended = antiphon("evaluate", trained, path)
     assert ended.out.startswith("2 pairs")
-    assert ended.err == f"{path}: 1 line left out: blank target\n{path}: 1 line left out: both sides blank\n"
+    assert ended.err == (
+        f"{path}: 1 line left out: blank target\n{path}: 1 line left out: both sides blank\n"
+        "No target has four words, and BLEU counts by four: look at the other scores.\n"
+    )
 
 
 def test_two_aligned_files(trained, antiphon, tmp_path):
@@ -161,7 +164,7 @@ def test_several_references_a_line_and_a_file(antiphon, pairs, answers, tmp_path
             ["{0}/answers.txt", "{0}/test.tsv", "--references", "{0}/shirt"],
             '--references: no such file as {0}/shirt. Did you mean "{0}/short"?',
         ),
-        (["{0}/answers.txt", "{0}/test.tsv", "--references", "{0}/latin"], "{0}/latin:2: not UTF-8. Convert it: iconv -t UTF-8"),
+        (["{0}/answers.txt", "{0}/test.tsv", "--references", "{0}/latin"], "{0}/latin:2: not UTF-8. If it is Latin-1: iconv -f LATIN1 -t UTF-8"),
         (["{0}/answers.txt", "{0}/test.tsv", "--n-best", "2"], "--n-best: one answer a line is scored. Leave it out."),
         (
             ["{0}/answers.txt", "{0}/test.tsv", "--any-target"],

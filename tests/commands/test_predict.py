@@ -144,7 +144,7 @@ def test_bad_utf8_by_file_and_line(trained, antiphon, tmp_path):
     ended = antiphon("predict", trained, tmp_path / "in.txt")
     assert ended.code == 2
     assert ended.err == (
-        f"antiphon: {tmp_path / 'in.txt'}:2: not UTF-8 (byte 3 of the line). Convert it: iconv -t UTF-8\n"
+        f"antiphon: {tmp_path / 'in.txt'}:2: not UTF-8 (byte 3 of the line). If it is Latin-1: iconv -f LATIN1 -t UTF-8\n"
     )
 
 

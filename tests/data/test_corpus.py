@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 import tracemalloc
 
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from antiphon.data.corpus import _decode, hash_file, read_lines, read_rows
+from antiphon.data.corpus import _decode, read_lines, read_rows
+from antiphon.data.opened import hash_file
 from antiphon.errors import AntiphonError
 
 
@@ -216,3 +218,33 @@ def test_json_lines_are_as_many_as_were_written(tmp_path_factory, texts):
         "".join(json.dumps({"source": text, "target": text}, ensure_ascii=False) + "\n" for text in texts), newline="\n"
     )
     assert len(list(read_lines(str(path), "k"))) == len(texts)
+
+
+def test_lines_that_end_in_cr_alone(write):
+    assert refusal([write("a.tsv", b"one\teins\rtwo\tzwei\r")]) == (
+        "data.train: the lines of a.tsv end in CR alone. Convert it: tr '\\r' '\\n' < old > new"
+    )
+    assert [pair[:2] for pair in pairs(write("b.tsv", b"one\teins\r\ntwo\tzwei\r"))] == [
+        ("one", "eins"),
+        ("two", "zwei"),
+    ]
+
+
+def test_a_pipe_cannot_be_read_twice(write, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(["pipe"]) == "data.train: pipe is a pipe, and it is read more than once. Save it to a file."
+
+
+def test_files_of_both_sides_are_not_taken_for_one(write):
+    tsv, jsonl = write("a.tsv", b"one\teins\n"), write("a.jsonl", b'{"source": "one", "target": "eins"}\n')
+    plain = write("a.txt", b"eins\n")
+    assert refusal([jsonl], [plain]) == (
+        "data.train: a.jsonl is JSONL, which holds both sides. Name it in data.train, alone."
+    )
+    assert refusal([plain], [jsonl]) == (
+        "data.train_target: a.jsonl is JSONL, which holds both sides. Name it in data.train, alone."
+    )
+    assert refusal([tsv], [tsv]) == (
+        "data.train: 1 of 1 lines of a.tsv and a.tsv have a TAB, which parts source and target in one file. "
+        "Leave data.train_target out, or keep one column of each file."
+    )

@@ -255,3 +255,12 @@ def test_progress_is_told(files):
 def test_the_label_is_plain_json(files):
     prepare(data(), Path("out"))
     assert set(json.loads(Path("out/prepared.json").read_text())) == {"fingerprint", "files", "length_ratio", "report"}
+
+
+def test_a_line_that_is_left_out_for_its_length_shapes_no_vocabulary(files):
+    own = data(train=["train.tsv"], max_length=20, source=Side(tokenizer=Subwords()))
+    write("longer.tsv", [*numbers(0, 60), ("qjx" * 400, "w" * 2000)])
+    write("train.tsv", numbers(0, 60))
+    plain = prepare(own, Path("plain"))
+    longer = prepare(own.model_copy(update={"train": ["longer.tsv"]}), Path("longer"))
+    assert longer.source.to_bytes() == plain.source.to_bytes()

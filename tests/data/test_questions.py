@@ -112,7 +112,9 @@ def test_what_is_empty_or_not_utf8_is_refused(tmp_path):
     with pytest.raises(AntiphonError, match=r"f.json is empty. Is it the right file\?"):
         rows(tmp_path, " \n")
     (tmp_path / "g.json").write_bytes(b'{"data": "\xff"}')
-    with pytest.raises(AntiphonError, match=r"g.json is not UTF-8 \(byte 11\). Convert it: iconv -t UTF-8"):
+    with pytest.raises(
+        AntiphonError, match=r"g.json is not UTF-8 \(byte 11\). If it is Latin-1: iconv -f LATIN1 -t UTF-8"
+    ):
         list(Questions(no_answer=True).read(str(tmp_path / "g.json"), "data.train"))
 
 

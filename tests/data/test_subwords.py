@@ -146,3 +146,13 @@ def test_splits_spell_the_same(tokenizer):
         assert [len(name) for name, (half, _) in zip(tokenizer.names, splits_V2, strict=True) if half < 0][260:] == [
             1
         ] * len(tokenizer.letters)
+
+
+@pytest.mark.parametrize("model", ["bpe", "unigram"])
+def test_of_a_small_corpus_pieces_are_few_and_seen_often(model):
+    """Else every text would be a piece of its own, and nothing that was not trained on could ever be written."""
+    numbers = [str(n * 7919 % 99991) for n in range(600)]
+    tokenizer = learn_subwords(Subwords(model=model), numbers)
+    assert tokenizer.size < 450
+    lengths = [len(tokenizer.encode(number)) for number in numbers]
+    assert sum(lengths) > 1.7 * len(numbers)

@@ -51,4 +51,6 @@ def test_more_threads_train_the_same_model(tmp_path, monkeypatch, shape):
             antiphon.train(data=data, sets=[*sets, *SHORT], out=tmp_path / f"{threads} threads", quiet=True)
     finally:
         torch.set_num_threads(before)
-    assert digest(tmp_path / "2 threads") == digest(tmp_path / "1 threads")
+    one, two = (digest(tmp_path / f"{threads} threads") for threads in (1, 2))
+    del one["calibration"], two["calibration"]  # validations are computed by torch's threads, whose sums differ
+    assert one == two

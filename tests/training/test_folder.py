@@ -64,6 +64,7 @@ def a_folder_of(run, folder):
     folder.mkdir()
     (folder / "antiphon.toml").write_text(dump_run(run), encoding="utf-8")
     (folder / "log.jsonl").write_text("{}\n")
+    (folder / "model.safetensors").touch()
     return folder
 
 
@@ -90,6 +91,12 @@ def test_another_run_is_refused_and_named(tmp_path, pairs):
         "Choose another --out, or start over there with --fresh, which deletes it."
     )
     assert (out / "log.jsonl").exists()
+
+
+def test_a_folder_in_which_nothing_was_learnt_yet_is_free(tmp_path, pairs):
+    out = a_folder_of(a_run(pairs), tmp_path / "out")
+    (out / "model.safetensors").unlink()
+    open_folder(a_run(pairs, "seed=2"), out, False)
 
 
 def test_a_run_may_go_on_longer_save_more_often_and_search_otherwise(tmp_path, pairs):

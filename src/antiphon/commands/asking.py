@@ -105,7 +105,7 @@ def read_references(paths: Sequence[str], asked: Asked) -> list[list[str]] | Non
         for place, number in enumerate(asked.numbers):
             line = lines[number]
             if not line.sound:
-                raise AntiphonError(f"{path}:{number + 1}: not UTF-8. Convert it: iconv -t UTF-8")
+                raise AntiphonError(f"{path}:{number + 1}: not UTF-8. If it is Latin-1: iconv -f LATIN1 -t UTF-8")
             found[place] += [text for text in line.text.split("\t") if text.strip()]
     return found
 

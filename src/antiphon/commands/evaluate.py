@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.commands.asking import Asked, progress, read_references, read_test, with_holes
-from antiphon.commands.lines import print_scores, refuse_idle, say_json
+from antiphon.commands.lines import print_scores, refuse_idle, say, say_json
 from antiphon.commands.marks import mark_labels
 from antiphon.commands.questions import mark_questions
 from antiphon.commands.systems import Entry, Folders, enter, refuse_missing
@@ -16,6 +16,7 @@ from antiphon.data.rows import has_source
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.endpoint import Endpoint
 from antiphon.evaluate.geval import judge_by_model
+from antiphon.evaluate.rows import bleu_tells
 from antiphon.evaluate.scores import PLAIN, Scoring, gather, score_all
 from antiphon.labelling.opening import Labelling
 from antiphon.labelling.pointing import Pointing
@@ -92,6 +93,8 @@ def run_evaluate(
     counted = f"{questions:,} sources with {len(pairs):,} targets" if ways.any_target else f"{len(pairs):,} pairs"
     print(f"{counted}, {_how(entry, ways.answering, questions / seconds)}")
     print_scores(scores, 2)
+    if not bleu_tells(asked.targets, ways.scoring.tokenize):
+        say("No target has four words, and BLEU counts by four: look at the other scores.")
 
 
 def _mark(

@@ -114,5 +114,6 @@ def _decode(line: bytes, name: str, number: int) -> str:
         return line.rstrip(b"\r\n").decode()
     except UnicodeDecodeError as error:
         raise AntiphonError(
-            f"{name}:{number}: not UTF-8 (byte {error.start + 1} of the line). Convert it: iconv -t UTF-8"
+            f"{name}:{number}: not UTF-8 (byte {error.start + 1} of the line). "
+            "If it is Latin-1: iconv -f LATIN1 -t UTF-8"
         ) from None

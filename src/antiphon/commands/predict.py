@@ -20,6 +20,7 @@ from antiphon.labelling.classifying import Classifying
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.pointing import Pointing
 from antiphon.pipeline import Answer
+from antiphon.show.text import legible
 from antiphon.trained import Model
 from antiphon.vectors import embed
 
@@ -82,7 +83,8 @@ def run_predict(folders: Folders, file: Path | None, changes: Mapping[str, Any],
             unseen = model.pipeline.source.unknown(text.replace(WRITTEN, " ") if fills else text)
             strange += bool(unseen)
             if unseen and strange <= _WARNINGS and not wanted.as_json:
-                shown = " ".join(unseen[:10]) + (" ..." if len(unseen) > 10 else "")
+                shown = " ".join("␣" if one == " " else legible(one) for one in unseen[:10])
+                shown += " ..." if len(unseen) > 10 else ""
                 say(f"{asked.place}: never seen in training: {shown}")
             doubts = sure[0].doubts(least) if least is not None else ()
             silent.update(doubt.partition(":")[0] for doubt in doubts[:1])

@@ -138,7 +138,17 @@ def read_answers(path: str, asked: Asked) -> tuple[str, ...]:
                 else "Line N of one must answer line N of the other: find the line that is missing."
             )
         )
+    for what, shaped in (("JSON", _is_object), ("a TAB", lambda line: "\t" in line)):
+        if all(map(shaped, lines)) and not all(map(shaped, asked.targets)):
+            raise AntiphonError(
+                f"{path}: every line holds {what}. An answer stands alone, line N for line N of the test: "
+                "antiphon predict MODEL FILE > answers.txt"
+            )
     return tuple(STRAY.sub(" ", lines[number]) for number in asked.numbers)
+
+
+def _is_object(line: str) -> bool:
+    return line.startswith("{") and line.rstrip().endswith("}")
 
 
 def answer(entry: Entry, asked: Asked, hidden: bool) -> Entry:

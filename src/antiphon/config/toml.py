@@ -108,7 +108,8 @@ def _unfit_values(value: Any, address: str) -> Iterator[str]:
         case int() if not -(2**63) <= value < 2**63:
             yield f"{address}: this whole number is too large: 64 bits must hold it"
         case str() if any("\ud800" <= letter <= "\udfff" for letter in value):
-            yield f"{address}: {shown(value)} is not UTF-8. Rename the file"
+            instead = "Rename the file" if address.startswith("data.") else "Give it in UTF-8"
+            yield f"{address}: {shown(value)} is not UTF-8. {instead}"
 
 
 def _check_file_names(data: Data) -> None:

@@ -1,19 +1,13 @@
 """Pairs out of files, one at a time: TSV, JSONL, two line-aligned files, and `.gz` of each."""
 
-import difflib
-import gzip
-import hashlib
-import io
 import json
 import re
-import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
-from pathlib import Path
 from typing import Literal
 
+from antiphon.data.opened import reading
 from antiphon.data.text import LONE_SURROGATE
 from antiphon.errors import AntiphonError, so_many_lines
 
@@ -79,7 +73,7 @@ def read_rows(paths: Sequence[str], target_paths: Sequence[str], key: str) -> It
 def read_lines(path: str, key: str) -> Iterator[Line]:
     """The lines of a text file, cut at \\n only, whatever else looks like a line break."""
     empty = True
-    with _reading(path, key) as file:
+    with reading(path, key) as file:
         for line in file:
             if empty:
                 line = _check_start(line, path, key)
@@ -92,30 +86,21 @@ def read_lines(path: str, key: str) -> Iterator[Line]:
 
 def read_whole(path: str, key: str) -> str:
     """All of a text file, as it is."""
-    with _reading(path, key) as file:
+    with reading(path, key) as file:
         content = _check_start(file.read(), path, key)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         raise AntiphonError(
-            f"{key}: {path} is not UTF-8 (byte {error.start + 1}). Convert it: iconv -t UTF-8"
+            f"{key}: {path} is not UTF-8 (byte {error.start + 1}). If it is Latin-1: iconv -f LATIN1 -t UTF-8"
         ) from None
-
-
-@contextmanager
-def _reading(path: str, key: str) -> Iterator[io.BufferedIOBase]:
-    try:
-        with _open(path, key, unpack=path.endswith(".gz")) as file:
-            yield file
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise AntiphonError(f"{key}: {path} is not a whole gzip file. Compress it again.") from error
-    except OSError as error:
-        raise AntiphonError(f"{key}: {path} cannot be read ({error.strerror}).") from error
 
 
 def _check_start(line: bytes, path: str, key: str) -> bytes:
     if line.startswith(UTF16_MARKS):
         raise AntiphonError(f"{key}: {path} is UTF-16. Save it as UTF-8.")
+    if b"\r" in line.rstrip(b"\r") and not line.endswith(b"\n"):
+        raise AntiphonError(f"{key}: the lines of {path} end in CR alone. Convert it: tr '\\r' '\\n' < old > new")
     return line.removeprefix(UTF8_MARK)
 
 
@@ -194,18 +179,33 @@ def _is_jsonl(path: str, key: str) -> bool:
 
 
 def _read_aligned(path: str, target_path: str, key: str) -> Iterator[Row]:
-    counts = [0, 0]
+    for one, option in ((path, key), (target_path, f"{key}_target")):
+        if _is_jsonl(one, option):
+            raise AntiphonError(f"{option}: {one} is JSONL, which holds both sides. Name it in {key}, alone.")
+    counts, tabs = [0, 0], 0
     for source, target in zip_longest(read_lines(path, key), read_lines(target_path, f"{key}_target")):
         counts[0] += source is not None
         counts[1] += target is not None
         if source is None or target is None:
             continue
+        tabs += "\t" in source.text and "\t" in target.text
+        if counts[0] == GLANCE:
+            _refuse_columns(path, target_path, key, tabs, GLANCE)
         oddities = tuple(dict.fromkeys(source.oddities + target.oddities))
         yield _row(source.text, target.text, f"{path}:{counts[0]}", None, source.sound and target.sound, oddities)
+    _refuse_columns(path, target_path, key, tabs, min(counts))
     if counts[0] != counts[1]:
         raise AntiphonError(
             f"{key}: {path} has {so_many_lines(counts[0])}, but {target_path} has {counts[1]:,}. "
             "Line N of one must answer line N of the other: find the line that is missing."
+        )
+
+
+def _refuse_columns(path: str, target_path: str, key: str, tabs: int, lines: int) -> None:
+    if 2 * tabs > lines:
+        raise AntiphonError(
+            f"{key}: {tabs:,} of {lines:,} lines of {path} and {target_path} have a TAB, which parts source and target "
+            f"in one file. Leave {key}_target out, or keep one column of each file."
         )
 
 
@@ -221,31 +221,6 @@ def _row(source: str, target: str, place: str, fault: Fault | None, sound: bool,
             case True, False:
                 fault = "blank target"
     return Row(Pair(source, target, place), fault, oddities)
-
-
-def hash_file(path: str, key: str) -> str:
-    """The SHA-256 of a file as it lies on the disk."""
-    try:
-        with _open(path, key, unpack=False) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise AntiphonError(f"{key}: {path} cannot be read ({error.strerror}).") from error
-
-
-def _open(path: str, key: str, unpack: bool) -> io.BufferedIOBase:
-    try:
-        return gzip.open(path) if unpack else open(path, "rb")
-    except FileNotFoundError:
-        raise AntiphonError(f"{key}: no such file as {path}.{_nearest(Path(path))}") from None
-    except IsADirectoryError:
-        raise AntiphonError(f"{key}: {path} is a folder. Name the file in it, or a list of files.") from None
-
-
-def _nearest(file: Path) -> str:
-    if not file.parent.is_dir():
-        return f" There is no folder {file.parent} either."
-    near = difflib.get_close_matches(file.name, [entry.name for entry in file.parent.iterdir()], n=1)
-    return f' Did you mean "{file.parent / near[0]}"?' if near else ""
 
 
 def _files(count: int) -> str:

@@ -10,14 +10,16 @@ from types import MappingProxyType
 import numpy as np
 
 from antiphon.config.schema import Data, Labels, Rows
-from antiphon.data.corpus import Row, SplitName, hash_file
+from antiphon.data.corpus import Row, SplitName
 from antiphon.data.doctor import Chart, Doctor, Report
 from antiphon.data.holdout import hold_out, hold_out_end
 from antiphon.data.holes import opened
 from antiphon.data.labels import LabelTokenizer
+from antiphon.data.opened import hash_file
 from antiphon.data.questions import asked_texts
 from antiphon.data.rows import NOUNS, group_noun, has_questions, has_source, is_written, layout_note, read_split
 from antiphon.data.store import PairStore, open_store
+from antiphon.data.subwords import LONGEST_PIECE
 from antiphon.data.tokenize import Choice, SideName, Tokenizer, learn, load_tokenizer, save_tokenizer
 from antiphon.data.writer import OVERLONG, SIDES, Writer
 from antiphon.errors import AntiphonError
@@ -222,7 +224,9 @@ class _Texts:
             yield from asked_texts(pairs)
         for pair in pairs:
             for side in self.sides:
-                yield pair.source if side == "source" else pair.target
+                text = pair.source if side == "source" else pair.target
+                if self.data.window or len(text) <= LONGEST_PIECE * self.data.max_length:  # else it is left out anyway
+                    yield text
 
 
 def _learn(data: Data, doctor: Doctor, sides: tuple[SideName, ...], tell: Tell) -> Tokenizer:

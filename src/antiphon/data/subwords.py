@@ -32,6 +32,9 @@ BYTES = 256
 COVERED = 0.9999  # the share of all letters that get a piece of their own; bytes spell the rest
 LETTERS = 0.75  # the share of the room that letters may take, so that some is left for pieces
 SENTENCES = 2_000_000  # learning looks at a sample of this many
+LONGEST_PIECE = 16  # letters, by sentencepiece's own limit
+FEWEST = 300  # pieces: special symbols, bytes, and some letters
+LETTERS_A_PIECE = 20  # of the corpus, at the least: of a text of 2,000 letters a hundred pieces are learnt
 LONGEST = 4_000  # sentencepiece cannot learn from words of more than 65,535 letters, so long lines come in parts
 
 
@@ -138,13 +141,16 @@ def open_subwords(proto: bytes, model: str) -> SubwordTokenizer:
 
 def learn_subwords(choice: Subwords, texts: Iterable[str]) -> SubwordTokenizer:
     """Learns at most `choice.size` pieces; reads the texts twice, and gives the same pieces every time."""
-    rare = _rare_letters(texts, choice.size)
+    counts = _count_letters(texts)
+    rare = _rare_letters(counts, choice.size)
+    # A piece that is hardly ever seen is never learnt: of a small corpus there are fewer.
+    size = min(choice.size, max(FEWEST, len(SPECIAL) + BYTES + len(counts) + 1 + counts.total() // LETTERS_A_PIECE))
     proto = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=(rare.sub("\0", part) for part in _parts(texts)),
         model_writer=proto,
         model_type=choice.model,
-        vocab_size=choice.size,
+        vocab_size=size,
         hard_vocab_limit=False,
         character_coverage=1.0,
         byte_fallback=True,
@@ -174,18 +180,22 @@ def _parts(texts: Iterable[str]) -> Iterator[str]:
         yield escape(rest)
 
 
-def _rare_letters(texts: Iterable[str], size: int) -> re.Pattern[str]:
-    """Finds the letters that get no piece: the rarest of all, and those that leave no room for pieces.
-
-    Sentencepiece can only be told a share of at least 0.98, too much for thousands of letters in a small vocabulary;
-    but it learns no piece with or across a NUL, so that is what rare letters look like to it.
-    """
+def _count_letters(texts: Iterable[str]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for part in _parts(texts):
         counts.update(part)
     if not counts:
         raise AntiphonError("no text to learn subwords from: every line is blank")
     del counts[" "]
+    return counts
+
+
+def _rare_letters(counts: Counter[str], size: int) -> re.Pattern[str]:
+    """Finds the letters that get no piece: the rarest of all, and those that leave no room for pieces.
+
+    Sentencepiece can only be told a share of at least 0.98, too much for thousands of letters in a small vocabulary;
+    but it learns no piece with or across a NUL, so that is what rare letters look like to it.
+    """
     ranked = sorted(counts, key=lambda letter: (-counts[letter], letter))
     shares = np.cumsum([counts[letter] for letter in ranked]) / counts.total()
     room = int((size - len(SPECIAL) - BYTES) * LETTERS)

@@ -4,6 +4,7 @@ A corpus that is drawn from the lines, or put together from two systems, is scor
 of them are scored in seconds. N lines · M numbers a line · any axes before M are corpora
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, assert_never, get_args
@@ -23,6 +24,13 @@ from antiphon.evaluate.scores import Scoring
 Metric = Literal["bleu", "chrf", "ter", "meteor", "wer", "exact_match"]
 Rows = NDArray[np.float64]
 _ORDER = 4
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def bleu_tells(references: Sequence[Reference], tokenize: metrics.Tokens) -> bool:
+    """Whether any right answer is long enough for BLEU, which is 0 of whatever is shorter."""
+    each = [one for some in references for one in ([some] if isinstance(some, str) else some)]
+    return tokenize in ("char", "zh") or any(len(_TOKEN.findall(one)) >= _ORDER for one in each)
 
 
 class Formula(Protocol):

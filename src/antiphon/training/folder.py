@@ -1,6 +1,7 @@
 """The folder of a run: made new, found again, or refused because another run lives there."""
 
 import json
+import os
 import shutil
 import signal
 import threading
@@ -15,7 +16,7 @@ from antiphon.config.toml import differences, read_resolved
 from antiphon.data.prepare import NOTHING_GIVEN, Given, fingerprint
 from antiphon.errors import AntiphonError
 from antiphon.files import PARTIAL, held, make_folder, write_text
-from antiphon.store import CHECKPOINTS, CONFIG, KNOWN, REPORT, TOKENS
+from antiphon.store import CHECKPOINTS, CONFIG, KNOWN, REPORT, TOKENS, WEIGHTS
 
 # A run may go on with another end, rhythm of saving and search; anything else is another run.
 _MAY_CHANGE = (
@@ -50,9 +51,9 @@ def _make_ready(run: Run, folder: Path, fresh: bool) -> None:
         raise AntiphonError(f"{folder}: holds {strangers[0]!r}, which is no part of a run. Choose another --out.")
     if fresh:
         _clear(folder, entries)
-    elif CONFIG in entries:
+    elif CONFIG in entries and (CHECKPOINTS in entries or WEIGHTS in entries):  # else nothing was learnt there
         _refuse_another_run(run, folder)
-    elif CHECKPOINTS in entries:
+    elif CHECKPOINTS in entries and CONFIG not in entries:
         raise AntiphonError(
             f"{folder}: holds checkpoints, but no {CONFIG} that says of what run. "
             "Put it back, choose another --out, or start over with --fresh, which deletes them."
@@ -123,3 +124,5 @@ class StopOnSignal:
         if self.signal and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.signal = number
+        if number == signal.SIGINT:
+            os.write(2, b"\nStopping after this step, to save. Ctrl-C again stops at once and saves nothing.\n")

@@ -222,6 +222,8 @@ def whole_runs():
     def fitted(tables):
         tables["data"] |= {"stride": 0, "denoise": {}}
         tables["train"]["start"] = {}
+        if tables["model"].get("decoder", {}).get("kind") == "transformer":
+            tables["model"]["decoder"]["segments"] = 0
         for side in ("source", "target"):
             if tables["data"][side]["tokenizer"]["kind"] in ("labels", "spelled", "wordpiece", "byte_bpe"):
                 tables["data"][side] = Side().model_dump()

@@ -53,7 +53,7 @@ class Subwords(Table):
 
     kind: Literal["subwords"] = "subwords"
     size: Annotated[int, Field(ge=300)] = 8_000
-    """Pieces to learn at the most; a small corpus gives fewer, and the report says how many."""
+    """Pieces to learn at the most; of a small corpus fewer, one for 20 of its letters. The report says how many."""
     model: Literal["bpe", "unigram"] = "bpe"
     """Merge the most frequent neighbours (Sennrich et al., 2016), or prune what the text needs least (Kudo, 2018)."""
     dropout: Share = 0.0

@@ -96,6 +96,11 @@ def test_gradients_have_no_heads(antiphon, tmp_path):
     )  # fmt: skip
 
 
+def test_a_text_that_is_not_utf8(antiphon, tmp_path):
+    ended = antiphon("show", tmp_path / "no model", "caf\udce9")
+    assert (ended.code, ended.err) == (2, "antiphon: show: the text is not UTF-8. Give it in UTF-8.\n")
+
+
 def test_json_has_all_heads_already(antiphon, tmp_path):
     ended = antiphon("show", tmp_path / "no model", "six", "--json", "--head", 1, "--out", tmp_path / "page.html")
     assert (ended.code, ended.err) == (

@@ -68,3 +68,10 @@ def test_a_broken_promise_is_our_bug(trained, antiphon, monkeypatch):
         f"antiphon: {trained}: broken: batches change nothing, greedy, batches change nothing, beam 5. "
         "Please report it with this model's antiphon.toml.\n"
     )
+
+
+def test_a_line_that_is_too_long_is_named_by_its_file(trained, antiphon, tmp_path):
+    (tmp_path / "texts").write_text("one\n" + "two " * 2000 + "\n")
+    ended = antiphon("verify", trained, tmp_path / "texts")
+    assert ended.code == 2
+    assert ended.err.startswith(f"antiphon: {tmp_path / 'texts'}:2: ")

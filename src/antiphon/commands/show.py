@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from antiphon.commands.lines import in_colour, refuse_ending, say_json, terminal
 from antiphon.commands.systems import Folders
+from antiphon.data.text import LONE_SURROGATE
 from antiphon.errors import AntiphonError
 from antiphon.files import write_text
 from antiphon.labelling.opening import writing
@@ -56,6 +57,8 @@ def run_show(
     searching: Mapping[str, Any] | None = None,  # of the search whose tree is drawn: what differs from the model's own
 ) -> None:
     refuse_ending(out)
+    if LONE_SURROGATE.search(text):
+        raise AntiphonError("show: the text is not UTF-8. Give it in UTF-8.")
     chosen = chosen or Chosen()
     if of_gradients and searching is not None:
         raise AntiphonError("--beam and --gradients: two pictures. Ask for one at a time.")

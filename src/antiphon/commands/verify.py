@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from antiphon.api import load
-from antiphon.commands.lines import read_inputs, say_json
+from antiphon.commands.lines import named, read_inputs, say_json
 from antiphon.commands.promises import (
     FEW,
     Proof,
@@ -52,10 +52,11 @@ def run_verify(folder: Path, file: Path | None, as_json: bool) -> None:
     if file is not None and not any(text.strip() for text in texts):
         raise AntiphonError(f"{file}: no line in it holds text. Give some inputs, or none for invented ones.")
     proofs = []
-    for proof in prove(folder, model.pipeline, texts):
-        proofs.append(proof)
-        if not as_json:
-            print(f"{'holds ' if proof.holds else 'BROKEN'}  {proof.promise}: {proof.detail}", flush=True)
+    with named([f"{file or 'text'}:{number}" for number in range(1, len(texts) + 1)], 0):
+        for proof in prove(folder, model.pipeline, texts):
+            proofs.append(proof)
+            if not as_json:
+                print(f"{'holds ' if proof.holds else 'BROKEN'}  {proof.promise}: {proof.detail}", flush=True)
     if as_json:
         say_json({"model": str(folder), "texts": len(texts), "proofs": [asdict(proof) for proof in proofs]})
     broken = [proof.promise for proof in proofs if not proof.holds]

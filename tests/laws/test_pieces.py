@@ -52,5 +52,5 @@ def test_more_threads_train_the_same_model(tmp_path, monkeypatch, shape):
     finally:
         torch.set_num_threads(before)
     one, two = (digest(tmp_path / f"{threads} threads") for threads in (1, 2))
-    del one["calibration"], two["calibration"]  # validations are computed by torch's threads, whose sums differ
-    assert one == two
+    # What validations say is computed by torch's threads, whose sums differ in their last digits.
+    assert all(one[part] == two[part] for part in ("weights", "checkpoint", "losses"))

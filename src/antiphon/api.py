@@ -12,7 +12,7 @@ from antiphon.data.given import given_pairs, given_texts
 from antiphon.errors import AntiphonError
 from antiphon.evaluate import lengths
 from antiphon.evaluate.compare import SURE, Certainty, Report, report
-from antiphon.evaluate.rows import Metric, bleu_tells
+from antiphon.evaluate.rows import Metric, usual_metric
 from antiphon.evaluate.scores import PLAIN, Scoring, gather
 from antiphon.labelling.opening import open_pipeline, writing
 from antiphon.pipeline import Pipeline
@@ -89,7 +89,7 @@ def compare(
             system.refuse_pairs("compare")
             system = [best.text for best, *_ in system.pipeline.answer(sources, system.search({"beam": beam}))]
         answers[name] = given_texts(system, f"compare: {name}")
-    metric = metric or ("bleu" if bleu_tells(targets, scoring.tokenize) else "chrf")
+    metric = metric or usual_metric(targets, scoring.tokenize)
     return report(lengths.compare(answers, targets, measured, metric, scoring), sources, targets, certainty)
 
 

@@ -337,6 +337,7 @@ def test_file_names_that_cannot_be():
     assert complaint("data.valid=") == "data.valid: '' is not a file name"
     assert complaint(data={"data": {"train": ["a\0b"]}}) == r"data.train: 'a\x00b' is not a file name"
     assert complaint(data={"data": {"train": ["\udce9"]}}) == r"data.train[0]: '\udce9' is not UTF-8. Rename the file"
+    assert complaint("search.prefix=\udce9") == r"search.prefix: '\udce9' is not UTF-8. Give it in UTF-8"
 
 
 def test_a_misspelt_key_comes_before_what_it_leaves_missing():

@@ -14,7 +14,7 @@ from antiphon.errors import AntiphonError, Worse
 from antiphon.evaluate.compare import SURE, Against, Certainty, Report, report
 from antiphon.evaluate.differences import Line, Row
 from antiphon.evaluate.lengths import compare, edges_refused, measure
-from antiphon.evaluate.rows import Metric, bleu_tells
+from antiphon.evaluate.rows import Metric, usual_metric
 from antiphon.evaluate.scores import PLAIN, Scoring, gather
 from antiphon.files import write_text
 from antiphon.show.comparison import html_page, verdict
@@ -52,8 +52,8 @@ def run_compare(paths: Sequence[str], asking: Asking, out: Path | None, as_json:
     asking.scoring.meteor()
     contest = enter_all("compare", paths[:-1], paths[-1], asking.target, asking.beam)
     asked = contest.asked
-    usual: Metric = "bleu" if bleu_tells(asked.targets, asking.scoring.tokenize) else "chrf"
-    metric = asking.metric or ("exact_match" if contest.labels else usual)
+    usual = "exact_match" if contest.labels else usual_metric(asked.targets, asking.scoring.tokenize)
+    metric = asking.metric or usual
     _refuse_other_scores(asking.scoring, metric)
     further = read_references(asking.references, asked)
     counts = count_words(asking.train) if asking.train else None

@@ -19,6 +19,7 @@ Paths = Annotated[list[str], BeforeValidator(_as_list)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Size = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
+FEWEST_PIECES = 300  # of a subword vocabulary: special symbols, bytes, and some letters
 Depth = Annotated[int, Field(ge=1, le=1000)]  # more would be no model, but a folder made to fill the memory
 
 
@@ -52,7 +53,7 @@ class Subwords(Table):
     """Frequent pieces of words; what they cannot spell falls back to bytes (sentencepiece)."""
 
     kind: Literal["subwords"] = "subwords"
-    size: Annotated[int, Field(ge=300)] = 8_000
+    size: Annotated[int, Field(ge=FEWEST_PIECES)] = 8_000
     """Pieces to learn at the most; of a small corpus fewer, one for 20 of its letters. The report says how many."""
     model: Literal["bpe", "unigram"] = "bpe"
     """Merge the most frequent neighbours (Sennrich et al., 2016), or prune what the text needs least (Kudo, 2018)."""

@@ -14,7 +14,7 @@ import numpy as np
 import sentencepiece
 from numpy.typing import NDArray
 
-from antiphon.config.schema import Subwords
+from antiphon.config.schema import FEWEST_PIECES, Subwords
 from antiphon.data.text import normalise
 from antiphon.data.unmerge import split_merges, split_unigrams
 from antiphon.data.vocab import END, HOLE, PAD, SILENT, SPECIAL, START, UNKNOWN
@@ -33,7 +33,6 @@ COVERED = 0.9999  # the share of all letters that get a piece of their own; byte
 LETTERS = 0.75  # the share of the room that letters may take, so that some is left for pieces
 SENTENCES = 2_000_000  # learning looks at a sample of this many
 LONGEST_PIECE = 16  # letters, by sentencepiece's own limit
-FEWEST = 300  # pieces: special symbols, bytes, and some letters
 LETTERS_A_PIECE = 20  # of the corpus, at the least: of a text of 2,000 letters a hundred pieces are learnt
 LONGEST = 4_000  # sentencepiece cannot learn from words of more than 65,535 letters, so long lines come in parts
 
@@ -144,7 +143,9 @@ def learn_subwords(choice: Subwords, texts: Iterable[str]) -> SubwordTokenizer:
     counts = _count_letters(texts)
     rare = _rare_letters(counts, choice.size)
     # A piece that is hardly ever seen is never learnt: of a small corpus there are fewer.
-    size = min(choice.size, max(FEWEST, len(SPECIAL) + BYTES + len(counts) + 1 + counts.total() // LETTERS_A_PIECE))
+    size = min(
+        choice.size, max(FEWEST_PIECES, len(SPECIAL) + BYTES + len(counts) + 1 + counts.total() // LETTERS_A_PIECE)
+    )
     proto = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=(rare.sub("\0", part) for part in _parts(texts)),

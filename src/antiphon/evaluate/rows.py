@@ -33,6 +33,11 @@ def bleu_tells(references: Sequence[Reference], tokenize: metrics.Tokens) -> boo
     return tokenize in ("char", "zh") or any(len(_TOKEN.findall(one)) >= _ORDER for one in each)
 
 
+def usual_metric(references: Sequence[Reference], tokenize: metrics.Tokens) -> Metric:
+    """What texts are compared by where nothing is asked for."""
+    return "bleu" if bleu_tells(references, tokenize) else "chrf"
+
+
 class Formula(Protocol):
     """The score, per cent, of sums of rows."""
 

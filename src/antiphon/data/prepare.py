@@ -217,23 +217,23 @@ class _Texts:
     data: Data
     doctor: Doctor
     sides: tuple[SideName, ...]
+    longest: float  # letters; a longer text is left out anyway
 
     def __iter__(self) -> Iterator[str]:
         pairs = (row.pair for _, row in _kept_rows(self.data, self.doctor, "train"))
         if has_questions(self.doctor.rows):
             yield from asked_texts(pairs)
         for pair in pairs:
-            for side in self.sides:
-                text = pair.source if side == "source" else pair.target
-                if self.data.window or len(text) <= LONGEST_PIECE * self.data.max_length:  # else it is left out anyway
-                    yield text
+            texts = [pair.source if side == "source" else pair.target for side in self.sides]
+            yield from (text for text in texts if len(text) <= self.longest)
 
 
 def _learn(data: Data, doctor: Doctor, sides: tuple[SideName, ...], tell: Tell) -> Tokenizer:
     choice: Choice = (data.source if "source" in sides else data.target).tokenizer
     kind = "words and letters" if choice.kind == "spelled" else choice.kind
     tell(f"learning the {kind} of the {' and the '.join(sides)}")
-    return learn(choice, _Texts(data, doctor, sides))
+    longest = LONGEST_PIECE * data.max_length if choice.kind == "subwords" and not data.window else float("inf")
+    return learn(choice, _Texts(data, doctor, sides, longest))
 
 
 def _held_out_note(data: Data, doctor: Doctor) -> Iterator[str]:

@@ -99,6 +99,22 @@ def test_a_wide_terminal_has_room_for_the_gradient(tmp_path):
     assert "norm 0.84, 30% clipped" in console.file.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("width", "bar", "line"),
+    [
+        (80, 14, " 50% step 100,000  loss 1.500  1,000 tokens/s  2 h 03 min left"),
+        (70, 0, " 50% step 100,000  loss 1.500  1,000 tokens/s  2 h 03 min left"),
+        (50, 0, " 50% step 100,000  loss 1.500  2 h 03 min left"),
+        (40, 0, " 50% step 100,000  2 h 03 min left"),
+    ],
+)
+def test_a_narrow_terminal_still_tells_the_time_that_is_left(tmp_path, width, bar, line):
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=width)
+    with Log(tmp_path / "log.jsonl", console) as log:
+        log.advance(100_000, 1.5, FELT, 1000.0, 0.5, 7385.0)
+    assert "\x1b[2K" + ("━" * (bar // 2)).ljust(bar) + " " * bool(bar) + line in console.file.getvalue()
+
+
 def test_samples_are_shown_and_clipped(tmp_path):
     console = a_console()
     samples = [("one", "eins", "eins"), ("x" * 80, "two", "zwo")]

@@ -18,25 +18,34 @@ HEAD = ("chain", "cell", "places", "far end", "a step", "so it (steps)", "verdic
 
 
 def terminal(found: Gradients, width: int) -> str:
-    """A table, a drawing for each chain, and the matrices, in lines of `width` columns (80 at the least)."""
-    width = max(width, 80)
-    rows = [HEAD, *(_row(chain) for chain in found.chains)]
-    columns = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, columns, strict=True)) for row in rows]
+    """A table, a drawing for each chain, and the matrices, in lines of `width` columns (40 at the least)."""
+    width = max(width, 40)
+    lines = _told(found.chains, width)
     low, high = _bounds(found.chains, lowest=-6, highest=6)
-    lines += [
-        "",
-        f"norms in the order of reading: {BARS[0]} {power(low)} or less, {BARS[-1]} {power(high)} or more",
-    ]
-    margin = columns[0] + 2
+    legend = f"norms in the order of reading: {BARS[0]} {power(low)} or less, {BARS[-1]} {power(high)} or more"
+    lines += ["", *textwrap.wrap(legend, width)]
+    margin = max(len(chain.name) for chain in found.chains) + 2
     for chain in found.chains:
         lines.append(chain.name.ljust(margin) + _bars(chain.log10_norms, width - margin, low, high))
-        lines.append(" " * margin + chain.sentence)
-    lines += ["", "largest singular values of the recurrent matrices"]
+        lines += [" " * margin + line for line in textwrap.wrap(chain.sentence, width - margin)]
+    lines += ["", *textwrap.wrap("largest singular values of the recurrent matrices", width)]
     for chain in (chain for chain in found.chains if chain.matrices):
         wrapped = textwrap.wrap(_matrices(chain).replace(" ", "\xa0").replace(",\xa0", ", "), width - margin)
         lines += [(chain.name if not n else "").ljust(margin) + line for n, line in enumerate(wrapped)]
     return "\n".join(line.replace("\xa0", " ").rstrip() for line in lines)
+
+
+def _told(chains: Sequence[Chain], width: int) -> list[str]:
+    """A line a chain below a head; where that is too wide, a line for each fact of a chain."""
+    rows = [_row(chain) for chain in chains]
+    columns = [max(map(len, column)) for column in zip(HEAD, *rows, strict=True)]
+    if sum(columns) + 2 * (len(columns) - 1) <= width:
+        return ["  ".join(map(str.ljust, row, columns)) for row in (HEAD, *rows)]
+    margin = max(map(len, HEAD)) + 2
+    facts = (
+        [row[0], *(f"  {name:<{margin}}{cell}" for name, cell in zip(HEAD[1:], row[1:], strict=True))] for row in rows
+    )
+    return [line for lines in facts for line in lines]
 
 
 def power(log10: float) -> str:

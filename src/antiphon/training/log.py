@@ -13,7 +13,8 @@ from rich.progress import BarColumn, Progress, TextColumn
 from antiphon.files import cannot_write, write_text
 
 _LINE_EVERY = 30.0  # seconds between lines where there is no terminal to draw a bar on
-_BAR = 30  # columns, with its percentage
+_TOLD = 66  # columns for the percentage of a bar and a usual line beside it; the bar gets what is left
+_BAR, _SHORTEST = 24, 8  # columns of a bar at the most and at the least: below that there is only its percentage
 
 
 class Log:
@@ -22,6 +23,8 @@ class Log:
     def __init__(self, path: Path, console: Console | None) -> None:
         self.path, self.console = path, console
         self._bar: Progress | None = None
+        room = console.width - _TOLD if console is not None else 0
+        self._bar_width = min(room, _BAR) if room >= _SHORTEST else 0
         self._last_line = time.monotonic()
 
     def say(self, text: str, style: str | None = None) -> None:
@@ -44,11 +47,8 @@ class Log:
 
     def __enter__(self) -> "Log":
         if self.console is not None and self.console.is_terminal:
-            columns = (
-                BarColumn(bar_width=24),
-                TextColumn("{task.percentage:>3.0f}%"),
-                TextColumn("{task.description}"),
-            )
+            told = TextColumn("{task.percentage:>3.0f}%"), TextColumn("{task.description}")
+            columns = (BarColumn(bar_width=self._bar_width), *told) if self._bar_width else told
             self._bar = Progress(*columns, console=self.console, transient=True)
             self._bar.add_task("", total=1.0)
             self._bar.start()
@@ -63,16 +63,19 @@ class Log:
         self, step: int, loss: float, felt: Mapping[str, float], speed: float, done: float, left: float
     ) -> None:
         """`felt` is of the last gradients and of the words read, `done` a share of the run, `left` are seconds."""
-        before, after = f"step {step:,}  loss {loss:.3f}", f"{speed:,.0f} tokens/s  {duration(left)} left"
-        norm = f"norm {felt['gradient_norm']:.2g}, {felt['clipped']:.0%} clipped" if "clipped" in felt else ""
+        told = {"step": f"step {step:,}", "loss": f"loss {loss:.3f}"}
         if "teacher_forcing" in felt:
-            before += f"  forcing {felt['teacher_forcing']:.3f}"
+            told["forcing"] = f"forcing {felt['teacher_forcing']:.3f}"
+        if "clipped" in felt:
+            told["norm"] = f"norm {felt['gradient_norm']:.2g}, {felt['clipped']:.0%} clipped"
+        told |= {"speed": f"{speed:,.0f} tokens/s", "left": f"{duration(left)} left"}
         if self._bar is not None:
-            text = _fitting(before, norm, after, self._bar.console.width - _BAR)
-            self._bar.update(self._bar.task_ids[0], completed=done, description=text)
+            before = len("100% ") + (self._bar_width + 1 if self._bar_width else 0)
+            room = self._bar.console.width - before
+            self._bar.update(self._bar.task_ids[0], completed=done, description=_fitting(told, room))
         elif time.monotonic() - self._last_line >= _LINE_EVERY:
             self._last_line = time.monotonic()
-            self.say(_fitting(before, norm, after, 80))
+            self.say(_fitting(told, 80))
 
     def validation(self, entry: Mapping[str, Any], samples: Sequence[tuple[str, str, str]], best: bool) -> None:
         metrics = "  ".join(f"{name} {value:.4g}" for name, value in entry["valid"].items())
@@ -106,10 +109,13 @@ def gradient(norms: Sequence[float], limit: float) -> dict[str, float]:
     return {"gradient_norm": statistics.median(norms), "clipped": clipped}
 
 
-def _fitting(before: str, norm: str, after: str, width: int) -> str:
-    """The line with what is known of the gradient, where there is room for it."""
-    whole = f"{before}  {norm}  {after}"
-    return whole if norm and len(whole) <= width else f"{before}  {after}"
+def _fitting(told: dict[str, str], room: int) -> str:
+    """The line, without what can be missed best where there is no room for it."""
+    for missed in ("norm", "speed", "forcing", "loss"):
+        if len("  ".join(told.values())) <= room:
+            break
+        told = {name: text for name, text in told.items() if name != missed}
+    return "  ".join(told.values())
 
 
 def duration(seconds: float) -> str:

@@ -62,7 +62,7 @@ def test_what_is_not_given_is_as_the_model_says(model):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"beam": 0}, "search.beam: 0 is not allowed: at least 1"),
+        ({"beam": 0}, "search.beam: 0 is not allowed: at least 1, at most 1000"),
         ({"n_best": 9, "beam": 5}, "search: n_best 9 is more than beam 5 can give: raise beam"),
         ({"top_p": 1.5}, "search.top_p: 1.5 is not allowed: above 0, at most 1"),
         ({"temperature": float("nan")}, "search.temperature: nan is not allowed: give a finite number"),

@@ -294,7 +294,7 @@ def test_what_cannot_be_compared(antiphon, tmp_path, pairs, answers, words, mess
 
 def test_a_beam_is_checked_before_any_answer(trained, antiphon, pairs):
     ended = antiphon("compare", trained, pairs, "--beam", 0)
-    assert (ended.code, ended.err) == (2, "antiphon: search.beam: 0 is not allowed: at least 1\n")
+    assert (ended.code, ended.err) == (2, "antiphon: search.beam: 0 is not allowed: at least 1, at most 1000\n")
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_draws_are_the_same_whatever_stands_around_them(trained, antiphon):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--beam", "0"], "search.beam: 0 is not allowed: at least 1"),
+        (["--beam", "0"], "search.beam: 0 is not allowed: at least 1, at most 1000"),
         (["--n-best", "9", "--beam", "5"], "search: n_best 9 is more than beam 5 can give: raise beam"),
         (["--top-p", "2"], "search.top_p: 2.0 is not allowed: above 0, at most 1"),
         (["--temperature", "0"], "search.temperature: 0.0 is not allowed: above 0"),

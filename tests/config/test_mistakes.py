@@ -157,6 +157,7 @@ def test_wrong_types(given, message):
         ("model.encoder.dropout=1.5", "model.encoder.dropout: 1.5 is not allowed: at least 0, below 1"),
         ("model.encoder.dropout=-1", "model.encoder.dropout: -1 is not allowed: at least 0, below 1"),
         ("model.encoder.width=0", "model.encoder.width: 0 is not allowed: at least 1"),
+        ("search.beam=100000", "search.beam: 100000 is not allowed: at least 1, at most 1000"),
         (
             "model.encoder.layers=1000000000",
             "model.encoder.layers: 1000000000 is not allowed: at least 1, at most 1000",

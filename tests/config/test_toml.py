@@ -188,7 +188,8 @@ def values(name, field):
         return NAMES
     low = max([getattr(rule, "ge", getattr(rule, "gt", 0)) for rule in field.metadata], default=0)
     if field.annotation is int:
-        return st.integers(low, 2**63 - 1)
+        high = min([rule.le for rule in field.metadata if hasattr(rule, "le")], default=2**63 - 1)
+        return st.integers(low, high)
     if field.annotation is float:
         high = 1e300 if not any(hasattr(rule, "lt") or hasattr(rule, "le") for rule in field.metadata) else 1.0
         return st.floats(low, high, exclude_min=True, exclude_max=True)
@@ -284,7 +285,7 @@ def test_a_folder_from_when_processes_shared_a_step_is_read(run_file):
 def test_a_resolved_run_that_is_wrong_names_its_file(run_file):
     with pytest.raises(AntiphonError) as caught:
         read_resolved(run_file('[data]\ntrain = ["x"]\n[search]\nbeam = 0\n', "model/antiphon.toml"))
-    assert str(caught.value) == "model/antiphon.toml: search.beam: 0 is not allowed: at least 1"
+    assert str(caught.value) == "model/antiphon.toml: search.beam: 0 is not allowed: at least 1, at most 1000"
 
 
 def test_differences_name_the_keys_and_both_values():

@@ -20,6 +20,7 @@ Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Size = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
 FEWEST_PIECES = 300  # of a subword vocabulary: special symbols, bytes, and some letters
+Tries = Annotated[int, Field(ge=1, le=1000)]  # at an answer; more take hours, and find nothing better
 Depth = Annotated[int, Field(ge=1, le=1000)]  # more would be no model, but a folder made to fill the memory
 
 
@@ -843,9 +844,9 @@ class Train(Table):
 class Search(Table):
     """How an answer is chosen."""
 
-    beam: Size = 5
+    beam: Tries = 5
     """Hypotheses that are kept; 1 is greedy search."""
-    n_best: Size = 1
+    n_best: Tries = 1
     """Answers to give a line; at most `beam`."""
     length_exponent: Annotated[float, Field(ge=0.0, le=10.0)] = 1.0
     """score = log-probability / length ^ exponent; 0 prefers short answers, above 1 long ones."""
@@ -893,7 +894,7 @@ class Search(Table):
     """Line n is drawn with (seed, n): the same in any batch."""
     mbr: Literal["none", "chrf", "bleu"] = "none"
     """Of all hypotheses or draws give those most like the others by this measure (Kumar & Byrne, 2004)."""
-    draws: Size = 16
+    draws: Tries = 16
     """Draws that `mbr` and a reverse model choose from, where answers are drawn; without `sample` it is the beam."""
     reverse_weight: Annotated[float, Field(ge=0.0)] = 1.0
     """score + weight x mean log P(source symbol | answer), where a reverse model is given (Li et al., 2016)."""

@@ -633,7 +633,8 @@ def show(
     json
         Print one JSON object with the numbers instead of a drawing.
     """
-    from antiphon.commands.show import Chosen, run_show
+    from antiphon.commands.show import run_show
+    from antiphon.show.attention import Chosen
 
     searching = _flags(vars(searched) | beside.given())
     if beam is None and searching:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from antiphon.show import heads
-from antiphon.show.attention import Attention, Heads, align, merge_weights
+from antiphon.show.attention import Attention, Chosen, Heads, align, merge_weights
 from antiphon.show.heads import html_page, svg
 from antiphon.show.page import read_part
 from tests.show.test_heatmap import ATTACK, Page
@@ -50,6 +50,22 @@ def test_every_head_of_every_kind_can_be_chosen_and_has_its_map():
     assert 'name="cross" autocomplete="off" aria-label="layer 1, mean" checked>' in page
     assert 'name="encoder" autocomplete="off" aria-label="layer 2, mean" checked>' in page
     assert page.count('<table class="heat') == page.count('<svg class="small') == 3 * 2 * 3
+
+
+def test_the_page_opens_on_what_was_chosen():
+    found = an_attention(layers=2, most=2, source=9, target=7, pieces=2)
+    page = html_page(found, "Model: x", Chosen("decoder", 1, 2, symbols=True))
+    opened = re.findall(
+        r'name="([a-z]*)" autocomplete="off"(?: id="([^"]*)")?(?: aria-label="([^"]*)")? checked>', page
+    )
+    assert opened == [
+        ("unit", "in-symbols", ""), ("cross", "", "layer 1, mean"), ("encoder", "", "layer 2, mean"),
+        ("decoder", "", "layer 1, head 2"),
+    ]  # fmt: skip
+    page = html_page(found, "Model: x", Chosen(head=1))
+    assert 'name="cross" autocomplete="off" aria-label="layer 1, head 1" checked>' in page
+    single = html_page(an_attention(layers=2, most=1), "Model: x", Chosen(layer=2, head=1))
+    assert 'name="cross" autocomplete="off" aria-label="layer 2, head 1" checked>' in single
 
 
 def test_a_map_by_hand():

@@ -33,33 +33,18 @@ class Drawn:
     numbers: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Which heat map to draw; with nothing chosen, the alignment."""
-
-    of: attention.Kind | None = None
-    layer: int | None = None
-    head: int | None = None
-    symbols: bool = False
-
-    @property
-    def flags(self) -> list[str]:
-        return [f"--{name}" for name, value in vars(self).items() if value is not None and value is not False]
-
-
 def run_show(
     folders: Folders,
     text: str,
     out: Path | None,
     of_gradients: bool,
     as_json: bool,
-    chosen: Chosen | None = None,
+    chosen: attention.Chosen = attention.ANY,
     searching: Mapping[str, Any] | None = None,  # of the search whose tree is drawn: what differs from the model's own
 ) -> None:
     refuse_ending(out)
     if LONE_SURROGATE.search(text):
         raise AntiphonError("show: the text is not UTF-8. Give it in UTF-8.")
-    chosen = chosen or Chosen()
     if of_gradients and searching is not None:
         raise AntiphonError("--beam and --gradients: two pictures. Ask for one at a time.")
     for name, asked in (("--gradients", of_gradients), ("--beam", searching is not None)):
@@ -82,13 +67,13 @@ def run_show(
             console.print(f"Written: {out}", markup=False)
 
 
-def _attention(model: Model, text: str, chosen: Chosen) -> Drawn:
+def _attention(model: Model, text: str, chosen: attention.Chosen) -> Drawn:
     found = model.show(text)
     picture = found.picture(chosen.of, chosen.layer, chosen.head, chosen.symbols)
     return Drawn(
         lambda width, colour: heatmap.terminal(picture, width, colour),
         lambda: heatmap.svg(picture) if chosen.flags else heads.svg(found),
-        lambda intro: heads.html_page(found, intro),
+        lambda intro: heads.html_page(found, intro, chosen),
         _numbers(found),
     )
 

@@ -30,6 +30,23 @@ AXES: Mapping[Kind, tuple[str, str]] = {
 LINKED = 0.2  # the share of its attention from which a word is linked to more than the one it looked at most
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """Which heat map to draw, or to open a page on; with nothing chosen, the alignment."""
+
+    of: Kind | None = None
+    layer: int | None = None
+    head: int | None = None
+    symbols: bool = False
+
+    @property
+    def flags(self) -> list[str]:
+        return [f"--{name}" for name, value in vars(self).items() if value is not None and value is not False]
+
+
+ANY = Chosen()
+
+
 @dataclass(frozen=True, eq=False)
 class Heads:
     """One attention in all its layers and heads."""

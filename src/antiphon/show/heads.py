@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from antiphon.show import heatmap, ribbons
-from antiphon.show.attention import Attention, Floats, Heads, Kind
+from antiphon.show.attention import ANY, Attention, Chosen, Floats, Heads, Kind
 from antiphon.show.heatmap import label
 from antiphon.show.page import html_file, read_part, svg_file
 from antiphon.show.text import escaped, width_of
@@ -54,12 +54,13 @@ def svg(found: Attention) -> str:
     return svg_file("heatmap", found.answer, drawing, max(width, room), top + 16 + height)
 
 
-def html_page(found: Attention, intro: str) -> str:
-    """One page that loads nothing from elsewhere; every text in it is shown, never obeyed."""
+def html_page(found: Attention, intro: str, chosen: Chosen = ANY) -> str:
+    """One page that opens on the chosen map and loads nothing from elsewhere; its texts are shown, never obeyed."""
     views, detail = _affordable(found)
-    articles = [_facts(found, views)]
+    articles = [_facts(found, views, chosen.symbols)]
     for kind in found.words:
-        articles.append(_article(kind, [(unit, view[kind]) for unit, view in views], detail))
+        asked = chosen if kind == (chosen.of or next(iter(found.words))) else ANY
+        articles.append(_article(kind, [(unit, view[kind]) for unit, view in views], detail, asked))
     broadest = max(len(heads.columns) for _, view in views for heads in view.values())
     followed = ",".join(
         f".heat:has(td:nth-child({n}):hover) th:nth-child({n})" for n in range(2, min(broadest, FOLLOWED) + 2)
@@ -101,8 +102,9 @@ def _cells(view: Mapping[Kind, Heads], detail: Detail) -> int:
     )
 
 
-def _facts(found: Attention, views: Sequence[View]) -> str:
-    switch = read_part("units.html") if len(views) > 1 else ""
+def _facts(found: Attention, views: Sequence[View], symbols: bool) -> str:
+    opened = {"words": "" if symbols else " checked", "symbols": " checked" if symbols else ""}
+    switch = Template(read_part("units.html")).substitute(opened) if len(views) > 1 else ""
     facts = heatmap.facts(found.picture())
     if found.alignment is None:
         return f"<article><h2><bdi>{escaped(found.answer)}</bdi></h2><dl>{facts}</dl>{switch}</article>"
@@ -124,10 +126,10 @@ def _facts(found: Attention, views: Sequence[View]) -> str:
     )
 
 
-def _article(kind: Kind, views: Sequence[tuple[str, Heads]], detail: Detail) -> str:
+def _article(kind: Kind, views: Sequence[tuple[str, Heads]], detail: Detail, asked: Chosen) -> str:
     """One kind of attention: a radio button a head, each followed by its map, which is hidden until it is chosen."""
     layers, most = views[0][1].weights_LHTS.shape[:2]
-    shown = views[0][1].aligned if kind == "cross" else layers
+    shown = asked.layer or (views[0][1].aligned if kind == "cross" else layers)
     meaning = MEANING[kind].format(unit=views[0][0]) + LEFT_OUT[detail]
     opening = f'<article><h2>{TITLES[kind]}</h2><p class="meaning">{meaning}</p>'
     if layers == most == 1 or detail == "one mean":
@@ -135,12 +137,13 @@ def _article(kind: Kind, views: Sequence[tuple[str, Heads]], detail: Detail) -> 
         maps = (_map(unit, heads, heads.weights(shown, None), name) for unit, heads in views)
         return f'{opening}<div class="only">{"".join(maps)}</div></article>'
     columns = _columns(most, detail)
+    opened = shown, asked.head if asked.head in columns else None
     parts = [f'<div class="matrix of-{most}" role="group" aria-label="{TITLES[kind]}: layers and heads"><span></span>']
     parts += [f"<span>{column}</span>" for column in columns.values()]
     for layer in range(1, layers + 1):
         parts.append(f'<span class="side">layer {layer}</span>')
         for head, column in columns.items():
-            name, checked = f"layer {layer}, {column}", " checked" if layer == shown and head is None else ""
+            name, checked = f"layer {layer}, {column}", " checked" if (layer, head) == opened else ""
             button = f'<input type="radio" name="{kind}" autocomplete="off" aria-label="{name}"{checked}>'
             weights = [(unit, heads, heads.weights(layer, head)) for unit, heads in views]
             small = "".join(_small(unit, weights_TS) for unit, _, weights_TS in weights)

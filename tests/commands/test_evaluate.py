@@ -79,6 +79,17 @@ def test_what_cannot_be_scored_is_counted(trained, antiphon, tmp_path):
     )
 
 
+def test_a_target_that_is_too_long_is_named_by_its_line(trained, antiphon, tmp_path, monkeypatch):
+    monkeypatch.setattr("antiphon.reader.Reader.writes", 2)
+    path = tmp_path / "test.tsv"
+    path.write_text("\none\teins\n\nsix five\tfünf sechs\n", encoding="utf-8")
+    ended = antiphon("evaluate", trained, path)
+    assert ended.code == 2
+    assert ended.err.endswith(
+        f"{path}:4: its target has 2 symbols, and this model writes at most 1. Leave it out, or shorten it.\n"
+    )
+
+
 def test_two_aligned_files(trained, antiphon, tmp_path):
     (tmp_path / "a.en").write_text("one\ntwo\n")
     (tmp_path / "a.de").write_text("eins\n")

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.commands.asking import Asked, progress, read_references, read_test, with_holes
-from antiphon.commands.lines import print_scores, refuse_idle, say, say_json
+from antiphon.commands.lines import named, print_scores, refuse_idle, say, say_json
 from antiphon.commands.marks import mark_labels
 from antiphon.commands.questions import mark_questions
 from antiphon.commands.systems import Entry, Folders, enter, refuse_missing
-from antiphon.data.rows import has_source
+from antiphon.data.rows import NOUNS, has_source
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.endpoint import Endpoint
 from antiphon.evaluate.geval import judge_by_model
@@ -65,7 +65,7 @@ def run_evaluate(
     questions = len(set(asked.sources)) if ways.any_target else len(pairs)
     started = time.monotonic()
     if entry.model is not None:
-        with progress(questions, "", as_json) as tell:
+        with progress(questions, "", as_json) as tell, named(asked.places, noun=NOUNS[entry.model.pipeline.run.rows]):
             scores = entry.model.evaluate(
                 pairs, ways.scoring, entry.search, tell, ways.any_target, further, ways.endpoint
             )
@@ -120,7 +120,8 @@ def _mark(
 def _texts(model: Model, asked: Asked, int8: bool, as_json: bool) -> None:
     """A language model answers nothing here: it says how likely the texts are."""
     started = time.monotonic()
-    scores = model.evaluate_texts(asked.targets)
+    with named(asked.places, noun=NOUNS[model.pipeline.run.rows]):
+        scores = model.evaluate_texts(asked.targets)
     seconds = time.monotonic() - started
     if as_json:
         facts = {"texts": len(asked.pairs), "left_out": asked.left_out, "int8": int8, "seconds": round(seconds, 2)}

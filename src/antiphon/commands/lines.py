@@ -84,12 +84,12 @@ def read_named(file: Path | None) -> Iterator[Input]:
 
 
 @contextmanager
-def named(places: Sequence[str], first: int) -> Iterator[None]:
+def named(places: Sequence[str], first: int = 0, noun: str = "line") -> Iterator[None]:
     """What a model says of "line N", its N-th text, is said of the place where that stands; `first` were before."""
     try:
         yield
     except AntiphonError as error:
-        found = re.match(r"line (\d+)(?=: )", str(error))
+        found = re.match(rf"{noun} (\d+)(?=: )", str(error))
         if found is None:
             raise
         raise AntiphonError(places[int(found[1]) - first - 1] + str(error)[found.end() :]) from None

@@ -32,22 +32,20 @@ class _LinearCrossEntropy(torch.autograd.Function):
     ) -> Tensor:
         places, size = len(x), len(weight)
         chunk = _at_once(places, size)
-        logits, shares = x.new_empty(chunk, size), x.new_empty(chunk, size)
-        row_sum_E, bias_sum = weight.sum(0), bias.sum()
+        memory, sums = x.new_empty(chunk, size), (weight.sum(0), bias.sum())
         loss = x.new_zeros(())
         grad_x, grad_weight, grad_bias = (torch.zeros_like(part) if learning else None for part in (x, weight, bias))
         for start in range(0, places, chunk):
             x_CE, words_C1 = x[start : start + chunk], words[start : start + chunk].unsqueeze(1)
-            logits_CV, shares_CV = logits[: len(x_CE)], shares[: len(x_CE)]
-            normaliser = _speak(x_CE, weight, bias, logits_CV, shares_CV)
-            smooth = (x_CE @ row_sum_E + bias_sum).sum() * (smoothing / size)
-            loss += normaliser.sum() - (1 - smoothing) * logits_CV.gather(1, words_C1).sum() - smooth
+            logs_CV = memory[: len(x_CE)]
+            loss += _speak(x_CE, weight, bias, words_C1, smoothing, sums, logs_CV)
             if grad_x is None or grad_weight is None or grad_bias is None:
                 continue
-            shares_CV.scatter_add_(1, words_C1, shares_CV.new_full(words_C1.shape, smoothing - 1))
-            torch.addmm(row_sum_E, shares_CV, weight, beta=-smoothing / size, out=grad_x[start : start + chunk])
-            grad_weight.addmm_(shares_CV.t(), x_CE)
-            grad_bias += shares_CV.sum(0)
+            by_CV = logs_CV.exp_()
+            by_CV.scatter_add_(1, words_C1, by_CV.new_full(words_C1.shape, smoothing - 1))
+            torch.addmm(sums[0], by_CV, weight, beta=-smoothing / size, out=grad_x[start : start + chunk])
+            grad_weight.addmm_(by_CV.t(), x_CE)
+            grad_bias += by_CV.sum(0)
         if grad_weight is not None and grad_bias is not None:
             grad_weight -= x.sum(0) * (smoothing / size)
             grad_bias -= places * smoothing / size
@@ -64,12 +62,23 @@ def _at_once(places: int, size: int) -> int:
     return min(places, max(_PLACES, _LOGITS // size))
 
 
-def _speak(x_CE: Tensor, weight_VE: Tensor, bias_V: Tensor, logits_CV: Tensor, shares_CV: Tensor) -> Tensor:
-    """Write logits and probabilities where they belong; gives the logits' normalisers, C x 1."""
-    torch.addmm(bias_V, x_CE, weight_VE.t(), out=logits_CV)
-    torch.ops.aten._softmax.out(logits_CV, 1, False, out=shares_CV)
-    # Of the likeliest word, because its share is never too small to be told.
-    return logits_CV.amax(dim=1, keepdim=True) - shares_CV.amax(dim=1, keepdim=True).log()
+def _speak(
+    x_CE: Tensor,
+    weight_VE: Tensor,
+    bias_V: Tensor,
+    words_C1: Tensor,
+    smoothing: float,
+    sums: tuple[Tensor, Tensor],
+    logs_CV: Tensor,
+) -> Tensor:
+    """Write the logarithms of all probabilities where they belong; gives the loss. `sums` are of W's rows and of b."""
+    torch.addmm(bias_V, x_CE, weight_VE.t(), out=logs_CV)
+    logit_C1 = logs_CV.gather(1, words_C1)
+    torch.ops.aten._log_softmax.out(logs_CV, 1, False, out=logs_CV)
+    right_C1 = logs_CV.gather(1, words_C1)
+    normaliser_C1 = logit_C1 - right_C1
+    smooth = (x_CE @ sums[0] + sums[1]).sum() / len(weight_VE) - normaliser_C1.sum()
+    return -(1 - smoothing) * right_C1.sum() - smoothing * smooth
 
 
 def r_drop(
@@ -102,30 +111,31 @@ class _Agreement(torch.autograd.Function):
     ) -> Tensor:
         places, size, half = len(x), len(weight), alpha / 2
         chunk = _at_once(places, size)
-        memory = x.new_empty(4, chunk, size)
+        memory, sums = x.new_empty(4, chunk, size), (weight.sum(0), bias.sum())
         loss = x.new_zeros(())
         grad_x, grad_y, grad_weight, grad_bias = (torch.zeros_like(part) for part in (x, y, weight, bias))
         for start in range(0, places, chunk):
             here = slice(start, start + chunk)
             words_C1 = words[here].unsqueeze(1)
             p_CV, q_CV, d_CV, other_CV = memory[:, : len(words_C1)]
-            normal_C1 = _speak(x[here], weight, bias, d_CV, p_CV)
-            loss += normal_C1.sum() - _right(d_CV, words_C1, smoothing)
-            other_C1 = _speak(y[here], weight, bias, other_CV, q_CV)
-            loss += other_C1.sum() - _right(other_CV, words_C1, smoothing)
-            d_CV.sub_(other_CV).sub_(normal_C1 - other_C1)
+            loss += _speak(x[here], weight, bias, words_C1, smoothing, sums, d_CV)
+            loss += _speak(y[here], weight, bias, words_C1, smoothing, sums, other_CV)
+            torch.exp(d_CV, out=p_CV)
+            torch.exp(other_CV, out=q_CV)
+            d_CV.sub_(other_CV)
             kl_pq_C1, kl_qp_C1 = _means(p_CV, d_CV), -_means(q_CV, d_CV)
             loss += half * (kl_pq_C1 + kl_qp_C1).sum()
-            by_p_CV = torch.mul(d_CV, half, out=other_CV).add_(1 + half - half * kl_pq_C1).mul_(p_CV)
-            by_q_CV = d_CV.mul_(-half).add_(1 + half - half * kl_qp_C1).mul_(q_CV)
+            by_p_CV = torch.add(1 + half - half * kl_pq_C1, d_CV, alpha=half, out=other_CV).mul_(p_CV)
+            by_q_CV = torch.sub(1 + half - half * kl_qp_C1, d_CV, alpha=half, out=d_CV).mul_(q_CV)
             by_p_CV.sub_(q_CV, alpha=half)
             by_q_CV.sub_(p_CV, alpha=half)
             for by_CV, states, grad in ((by_p_CV, x[here], grad_x[here]), (by_q_CV, y[here], grad_y[here])):
-                by_CV.sub_(smoothing / size)
                 by_CV.scatter_add_(1, words_C1, by_CV.new_full(words_C1.shape, smoothing - 1))
-                torch.mm(by_CV, weight, out=grad)
+                torch.addmm(sums[0], by_CV, weight, beta=-smoothing / size, out=grad)
                 grad_weight.addmm_(by_CV.t(), states)
                 grad_bias += by_CV.sum(0)
+        grad_weight -= (x.sum(0) + y.sum(0)) * (smoothing / size)
+        grad_bias -= 2 * places * smoothing / size
         ctx.save_for_backward(grad_x, grad_y, grad_weight, grad_bias)
         return loss / 2
 
@@ -133,11 +143,6 @@ class _Agreement(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None, None, None]:
         grad_x, grad_y, grad_weight, grad_bias = (part * (grad / 2) for part in ctx.saved_tensors)
         return grad_x, grad_y, grad_weight, grad_bias, None, None, None
-
-
-def _right(logits_CV: Tensor, words_C1: Tensor, smoothing: float) -> Tensor:
-    """The logits that should be high, summed: the word's own, and a little of all."""
-    return (1 - smoothing) * logits_CV.gather(1, words_C1).sum() + smoothing * logits_CV.mean(1).sum()
 
 
 def _means(shares_CV: Tensor, values_CV: Tensor) -> Tensor:

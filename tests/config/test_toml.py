@@ -191,7 +191,7 @@ def values(name, field):
         high = min([rule.le for rule in field.metadata if hasattr(rule, "le")], default=2**63 - 1)
         return st.integers(low, high)
     if field.annotation is float:
-        high = 1e300 if not any(hasattr(rule, "lt") or hasattr(rule, "le") for rule in field.metadata) else 1.0
+        high = min([getattr(rule, "le", getattr(rule, "lt", 1e300)) for rule in field.metadata], default=1e300)
         return st.floats(low, high, exclude_min=True, exclude_max=True)
     return st.lists(values(name, item_of(field)), min_size=2, max_size=2)
 

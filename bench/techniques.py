@@ -1,7 +1,7 @@
 """What each technique of `transformer-best` is worth: the same short run with one change at a time.
 
-`python bench/techniques.py TRAIN TRAIN_TARGET VALID VALID_TARGET OUT [--steps 1600] [--only NAME ...]`: one thread, the
-best validation BLEU of each. Runs that are done are not done again, and those that were stopped go on; OUT gets them.
+`python bench/techniques.py TRAIN TRAIN_TARGET VALID VALID_TARGET OUT [--steps 1600] [--only NAME ...]`: the best
+validation BLEU of each. Runs that are done are not done again, and those that were stopped go on; OUT gets them.
 """
 
 import argparse
@@ -45,12 +45,13 @@ CHANGES: dict[str, tuple[str, ...]] = {
 
 
 def best(data: dict[str, str], name: str, steps: int, out: Path) -> tuple[float, float]:
-    """The highest BLEU and the lowest loss of all validations."""
-    steps = steps // 2 if name.startswith("twice") else steps
+    """The highest BLEU and the lowest loss of all validations, that of an average among them."""
+    steps = steps // 2 if "train.accumulate=2" in CHANGES[name] else steps  # as many words in all
     lengths = [f"train.max_steps={steps}", f"train.validate_every={max(steps // 8, 1)}"]
     place = out / name.replace(" ", "-").replace(",", "")
     antiphon.train(recipe="transformer-best", data=data, sets=[*BASE, *lengths, *CHANGES[name]], out=place, quiet=True)
-    told = [entry["valid"] for entry in read_log(place / "log.jsonl") if "valid" in entry]
+    judged = ("valid", "average_valid")  # the second is of averaged weights
+    told = [entry[key] for entry in read_log(place / "log.jsonl") for key in judged if key in entry]
     return max(each["bleu"] for each in told), min(each["loss"] for each in told)
 
 

@@ -47,7 +47,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
 def best(data: dict[str, str], name: str, steps: int, out: Path) -> tuple[float, float]:
     """The highest BLEU and the lowest loss of all validations, that of an average among them."""
     steps = steps // 2 if "train.accumulate=2" in CHANGES[name] else steps  # as many words in all
-    lengths = [f"train.max_steps={steps}", f"train.validate_every={max(steps // 8, 1)}"]
+    lengths = [f"train.max_steps={steps}", f"train.validate_every={max(steps // 4, 1)}"]
     place = out / name.replace(" ", "-").replace(",", "")
     antiphon.train(recipe="transformer-best", data=data, sets=[*BASE, *lengths, *CHANGES[name]], out=place, quiet=True)
     judged = ("valid", "average_valid")  # the second is of averaged weights

@@ -22,7 +22,7 @@ def parts():
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
 @pytest.mark.parametrize("chunk", [16, 20, 1000])
 def test_it_is_torchs(smoothing, chunk, monkeypatch):
-    monkeypatch.setattr(module, "_at_once", lambda places, _: min(places, chunk))
+    monkeypatch.setattr(module, "_at_once", lambda places, *_: min(places, chunk))
     (x_PE, weight_VE, bias_V), words_P = parts()
     ours = cross_entropy(x_PE, weight_VE, bias_V, words_P, smoothing)
     found = torch.autograd.grad(3.0 * ours, (x_PE, weight_VE, bias_V))
@@ -66,7 +66,7 @@ def two_passes():
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("chunk", [8, 20, 1000])
 def test_r_drop_is_that_of_whole_logits(alpha, smoothing, chunk, monkeypatch):
-    monkeypatch.setattr(module, "_at_once", lambda places, _: min(places, chunk))
+    monkeypatch.setattr(module, "_at_once", lambda places, *_: min(places, chunk))
     tensors, words_P = two_passes()
     ours = r_drop(*tensors, words_P, smoothing, alpha)
     found = torch.autograd.grad(3.0 * ours, tensors)

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from antiphon.layers.owed import add_product
+
 CellState = tuple[Tensor, ...]  # (h, c) for an LSTM, (h,) for most others; h comes first
 
 
@@ -66,11 +68,13 @@ class KernelPart:
         return None if self.biases == "none" else input_G if self.part == "input" else carry_G
 
     def __call__(self, x: Tensor) -> Tensor:
+        if self.part == "carry" and self.bias is not None:
+            return add_product(self.bias, x, self.weight, self)
         return F.linear(x, self.weight, self.bias)
 
     def onto(self, gates_NG: Tensor, x_ND: Tensor) -> Tensor:
         assert self.biases == "none"
-        return torch.addmm(gates_NG, x_ND, self.weight.t())
+        return add_product(gates_NG, x_ND, self.weight, self)
 
 
 class Elman(nn.Module):

@@ -1,12 +1,12 @@
-"""Matrices that are computed from parameters, computed once and not at every step that uses them."""
+"""What is computed from parameters, computed once and not at every step that uses it."""
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from torch import Tensor, nn
+from typing import Any, TypeVar
 
 _kept = threading.local()
+_Computed = TypeVar("_Computed")
 
 
 @contextmanager
@@ -20,8 +20,12 @@ def once() -> Iterator[None]:
         _kept.found = before
 
 
-def kept(of: nn.Module, compute: Callable[[], Tensor]) -> Tensor:
-    """The matrix of this module, as it was computed before if it was."""
+def in_once() -> bool:
+    return _found() is not None
+
+
+def kept(of: object, compute: Callable[[], _Computed]) -> _Computed:
+    """What this part computes, as it was computed before if it was."""
     found = _found()
     if found is None:
         return compute()
@@ -30,5 +34,5 @@ def kept(of: nn.Module, compute: Callable[[], Tensor]) -> Tensor:
     return found[of]
 
 
-def _found() -> dict[nn.Module, Tensor] | None:
+def _found() -> dict[object, Any] | None:
     return getattr(_kept, "found", None)

@@ -63,8 +63,8 @@ class Packed:
         self.packed = torch.ops.onednn.qlinear_prepack(digits_GD.contiguous(), None)  # a turned one is misread
 
     def __call__(self, digits_ND: Tensor) -> Tensor:
-        """The kernel takes no digits below zero, but any that stands for it."""
-        x = (digits_ND + _MIDDLE).to(torch.uint8), 1.0, _MIDDLE
+        """The kernel takes no digits below zero, but any that stands for it; 64 + 64 wraps, and is read as 128."""
+        x = (digits_ND + _MIDDLE).view(torch.uint8), 1.0, _MIDDLE
         w = self.packed, self.scale_G, self.zeros_G, None
         return torch.ops.onednn.qlinear_pointwise(*x, *w, 1.0, 0, torch.float32, "none", [], "")
 
@@ -76,7 +76,7 @@ class Plain:
         self.digits_GD, self.scale_G = digits_GD, scale_G
 
     def __call__(self, digits_ND: Tensor) -> Tensor:
-        return torch._int_mm(digits_ND.to(torch.int8), self.digits_GD.t()).to(self.scale_G.dtype).mul_(self.scale_G)
+        return torch._int_mm(digits_ND, self.digits_GD.t()).to(self.scale_G.dtype).mul_(self.scale_G)
 
 
 def _product(digits_GD: Tensor, scale_G: Tensor) -> Packed | Plain:
@@ -93,7 +93,8 @@ def _digits(x_ND: Tensor) -> tuple[Tensor, Tensor]:
     scale_N1 = _scale(x_ND, _MIDDLE * _BASE)
     whole_ND = (x_ND / scale_N1).round_()
     first_ND = (whole_ND / _BASE).round_()
-    return torch.cat([first_ND, whole_ND.sub_(first_ND, alpha=_BASE)]), scale_N1
+    second_ND = whole_ND.sub_(first_ND, alpha=_BASE)
+    return torch.cat([first_ND.to(torch.int8), second_ND.to(torch.int8)]), scale_N1
 
 
 def _scale(rows: Tensor, most: int) -> Tensor:
@@ -103,7 +104,7 @@ def _scale(rows: Tensor, most: int) -> Tensor:
 
 def refuse_inexact() -> None:
     """Some processors cut the sums of 8-bit products at 16 bits; better no answer than a wrong one."""
-    a, b = torch.full((17, 64), float(_MIDDLE)), torch.full((33, 64), _MOST, dtype=torch.int8)
+    a, b = torch.full((17, 64), _MIDDLE, dtype=torch.int8), torch.full((33, 64), _MOST, dtype=torch.int8)
     a[::2], b[::3] = -_MIDDLE, -_MOST
     try:
         found = _product(b, torch.ones(len(b)))(a)

@@ -12,6 +12,7 @@ from torch.nn.utils.parametrizations import orthogonal
 
 from antiphon.layers.cells import CellState
 from antiphon.layers.once import kept
+from antiphon.layers.owed import Onto
 from antiphon.layers.unrolled import unroll_gated, unroll_turned
 
 
@@ -27,7 +28,7 @@ class PeepholeLSTM(nn.Module):
         super().__init__()
         self.width, self.gates = width, 4 * width
         self.input = nn.Linear(input_width, 4 * width)
-        self.carry = nn.Linear(width, 4 * width, bias=False)
+        self.carry = Onto(width, 4 * width)
         full = peephole == "full"
         self.peephole = nn.Parameter(torch.empty(3 * width, width) if full else torch.empty(3, width))
         _start_small(self, width)
@@ -37,7 +38,7 @@ class PeepholeLSTM(nn.Module):
 
     def step(self, gates_NG: Tensor, state: CellState) -> CellState:
         h, c = state
-        gates_NG = gates_NG + self.carry(h)
+        gates_NG = self.carry.onto(gates_NG, h)
         diagonal = len(self.peephole) == 3
         seen = (c.unsqueeze(1) * self.peephole).flatten(1) if diagonal else F.linear(c, self.peephole)
         opened = torch.sigmoid(gates_NG[:, : 3 * self.width] + seen)
@@ -65,7 +66,7 @@ class CoupledLSTM(nn.Module):
         super().__init__()
         self.width, self.gates = width, 3 * width
         self.input = nn.Linear(input_width, 3 * width)
-        self.carry = nn.Linear(width, 3 * width, bias=False)
+        self.carry = Onto(width, 3 * width)
         _start_small(self, width)
 
     def project(self, x: Tensor) -> Tensor:
@@ -73,7 +74,7 @@ class CoupledLSTM(nn.Module):
 
     def step(self, gates_NG: Tensor, state: CellState) -> CellState:
         h, c = state
-        forget_gate, output_gate, candidate = (gates_NG + self.carry(h)).chunk(3, dim=1)
+        forget_gate, output_gate, candidate = self.carry.onto(gates_NG, h).chunk(3, dim=1)
         c = torch.lerp(torch.tanh(candidate), c, torch.sigmoid(forget_gate))
         return torch.sigmoid(output_gate) * torch.tanh(c), c
 

@@ -16,6 +16,7 @@ from antiphon.attend.looks import Looks
 from antiphon.attend.memory import Keyed, Memory
 from antiphon.layers.cells import Cell, CellState
 from antiphon.layers.dropout import Dropout
+from antiphon.layers.owed import Onto
 from antiphon.predict.bridge import Bridge
 
 
@@ -77,7 +78,7 @@ class Recurrent(nn.Module):
         self.asking = 0 if feeding.layers_above else len(cells) - 1  # the layer whose state is the query
         self.width = width = cells[-1].width
         read = 0 if attention is None else attention.width
-        self.feed = nn.Linear(read, cells[0].gates, bias=False) if feeding.next_input and read else None
+        self.feed = Onto(read, cells[0].gates) if feeding.next_input and read else None
         self.readout = nn.Linear(width + read if feeding.readout else width, width)
         self.looks_back = attention is not None and attention.scorer.looks_back
 
@@ -117,7 +118,10 @@ class Recurrent(nn.Module):
         context_NM, weights_NS = state.context_NM, state.weights_NS
         if self.previous:
             context_NM, weights_NS = self._attend(state.cells[self.asking][0], state, look)
-        x = gates = gates_NG if self.feed is None else gates_NG + self.feed(context_NM)
+        x = gates = gates_NG
+        if self.feed is not None:
+            assert context_NM is not None
+            x = gates = self.feed.onto(gates_NG, context_NM)
         cells: list[CellState] = []
         for layer, (cell, drop) in enumerate(zip(self.cells, drops, strict=True)):
             if layer:

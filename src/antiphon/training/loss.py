@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_PLACES, _LOGITS = 128, 1 << 18  # at once at the least: fewer would read W too often, many more leave the cache
+# At once at the least: with fewer places than W is wide, reading W takes longer than the logits; many leave the cache.
+_PLACES, _WIDEST, _LOGITS = 128, 512, 1 << 18
 
 
 def cross_entropy(states_PE: Tensor, weight_VE: Tensor, bias_V: Tensor, words_P: Tensor, smoothing: float) -> Tensor:
@@ -31,7 +32,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         ctx: Any, x: Tensor, weight: Tensor, bias: Tensor, words: Tensor, smoothing: float, learning: bool
     ) -> Tensor:
         places, size = len(x), len(weight)
-        chunk = _at_once(places, size)
+        chunk = _at_once(places, x.shape[1], size)
         memory, sums = x.new_empty(chunk, size), (weight.sum(0), bias.sum())
         loss = x.new_zeros(())
         grad_x, grad_weight, grad_bias = (torch.zeros_like(part) if learning else None for part in (x, weight, bias))
@@ -58,8 +59,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
         return grad_x * grad, grad_weight * grad, grad_bias * grad, None, None, None
 
 
-def _at_once(places: int, size: int) -> int:
-    return min(places, max(_PLACES, _LOGITS // size))
+def _at_once(places: int, width: int, size: int) -> int:
+    return min(places, max(_PLACES, min(width, _WIDEST), _LOGITS // size))
 
 
 def _speak(
@@ -110,7 +111,7 @@ class _Agreement(torch.autograd.Function):
         ctx: Any, x: Tensor, y: Tensor, weight: Tensor, bias: Tensor, words: Tensor, smoothing: float, alpha: float
     ) -> Tensor:
         places, size, half = len(x), len(weight), alpha / 2
-        chunk = _at_once(places, size)
+        chunk = _at_once(places, x.shape[1], size)
         memory, sums = x.new_empty(4, chunk, size), (weight.sum(0), bias.sum())
         loss = x.new_zeros(())
         grad_x, grad_y, grad_weight, grad_bias = (torch.zeros_like(part) for part in (x, y, weight, bias))

@@ -30,6 +30,7 @@ from antiphon.labelling.opening import Answering
 from antiphon.labelling.pointing import Pointing
 from antiphon.labelling.reading import once_more
 from antiphon.labelling.tagging import Tagging
+from antiphon.layers.products import inference
 from antiphon.pipeline import Answer, Pipeline
 
 SYMBOLS = 5_000  # of the validation pairs that a temperature is fitted on, at the most
@@ -238,13 +239,12 @@ def _read(
     pipeline: Pipeline, sources: Sequence[Sequence[int]], written: Sequence[Sequence[int]], look: bool = True
 ) -> Iterator[_Read]:
     lengths_N2 = np.array([(len(s), len(w)) for s, w in zip(sources, written, strict=True)], dtype=np.int32)
-    pipeline.model.eval()
     for indices in plan_in_order(lengths_N2.reshape(-1, 2), _BATCH_TOKENS):
         numbers, looks = indices.tolist(), Looks()
         # The batch adds an end of its own, which takes the place of the last symbol: nothing is read after that.
         batch = make_batch([sources[n] for n in numbers], [written[n][:-1] for n in numbers])
-        with torch.inference_mode():
-            out_PE = pipeline.model(batch, looks if look else None)
+        with inference():
+            out_PE = pipeline.model.eval()(batch, looks if look else None)
         looked: list[NDArray[np.float32]] = []
         if looks.cross:
             weights_BTS = looks.cross[aligning(len(looks.cross))].mean(1).float().numpy()
@@ -256,5 +256,5 @@ def _read(
 def _speak(pipeline: Pipeline, out_PE: Tensor, words_P: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
     """In slices, because the logits of a whole batch can be larger than the rest of the model."""
     for out_CE, words_C in zip(out_PE.split(_AT_ONCE), words_P.split(_AT_ONCE), strict=True):
-        with torch.inference_mode():
+        with inference():
             yield pipeline.model.head(out_CE), words_C

@@ -18,6 +18,7 @@ from antiphon.data.vocab import PAD, START
 from antiphon.errors import AntiphonError, name_lines
 from antiphon.evaluate.utility import utility
 from antiphon.layers.once import once
+from antiphon.layers.products import are_many, inference
 from antiphon.models.model import Writer
 from antiphon.models.writing import LanguageModel
 from antiphon.reader import NOBODY, Jury, Reader
@@ -165,7 +166,7 @@ class Pipeline(Reader):
         """The attention behind an answer, from one pass over it; so it works after any search."""
         batch, looks = self.written(text, answer), Looks()
         self.model.eval()
-        with torch.inference_mode():
+        with inference():
             self.model(batch, looks)
         source = batch.source_BS[0].tolist() if not self.prompted else []
         written, read = batch.target_out_BT[0].tolist(), batch.target_in_BT[0].tolist()
@@ -200,7 +201,7 @@ class Pipeline(Reader):
         if self._chooses(search):
             n_best = search.candidates
         guide = asked[0].wishes.guide([one.wish for one in asked], mask_BS)
-        with torch.inference_mode(), once():
+        with inference(are_many(self.model, len(asked) * max(search.beam, n_best))), once():
             stepper, state = self._begin(asked)
             try:
                 if search.sample:

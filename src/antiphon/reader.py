@@ -18,6 +18,7 @@ from antiphon.data.store import PairStore
 from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import END, START
 from antiphon.errors import AntiphonError, name_lines
+from antiphon.layers.products import inference
 from antiphon.models.model import Writer
 from antiphon.models.writing import LanguageModel
 from antiphon.search.ensemble import mean_probability
@@ -84,7 +85,7 @@ class Reader:
     def _foretold(self, batch: Batch, counted_P: Tensor) -> tuple[Tensor, Tensor]:
         """At every place that counts, the log-probability of the true word, and whether it was the likeliest."""
         models = [reader.model.eval() for reader in (self, *self.partners)]
-        with torch.inference_mode():
+        with inference():
             states = [model(batch)[counted_P].split(_AT_ONCE) for model in models]
             words_P = batch.target_out_BT[batch.target_mask_BT][counted_P]
             each, right = [], []

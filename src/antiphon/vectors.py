@@ -6,7 +6,6 @@ N texts · M width of a vector
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from antiphon.config.schema import Classifier, LanguageModel, Run, memory_width, output_width
@@ -19,6 +18,7 @@ from antiphon.labelling.opening import Answering
 from antiphon.labelling.pointing import Pointing
 from antiphon.labelling.reading import refuse_too_long
 from antiphon.labelling.tagging import Tagging
+from antiphon.layers.products import inference
 from antiphon.pipeline import Pipeline
 
 Vectors = NDArray[np.float32]
@@ -39,7 +39,7 @@ def embed(pipeline: Answering, texts: Sequence[str], first: int = 0, batch_token
     found_NM = np.zeros((len(texts), vector_width(pipeline.run)), dtype=np.float32)
     pipeline.model.eval()
     for numbers, batch in _batches(pipeline, _rows(pipeline, texts, first), batch_tokens):
-        with torch.inference_mode():
+        with inference():
             found_NM[numbers] = pipeline.model.vectors(batch).float().numpy()
     return found_NM
 

@@ -8,6 +8,8 @@ from antiphon.build.model import build_model
 from antiphon.config import schema
 from antiphon.data.batch import DROPOUT, make_batch
 from antiphon.data.unmerge import keys
+from antiphon.layers import products
+from antiphon.layers.products import quick_products
 from antiphon.store import weights_of
 from antiphon.training.learner import Learner
 from antiphon.training.loss import cross_entropy, r_drop
@@ -46,6 +48,14 @@ def test_a_restored_learner_goes_on_bit_by_bit(optimizer):
         straight.learn(BATCHES, step, step)
         after.learn(BATCHES, step, step)
     assert same(after, straight)
+
+
+def test_it_learns_by_the_quicker_products(monkeypatch):
+    learner, inside = a_learner(), []
+    learn = learner.crew.learn
+    monkeypatch.setattr(learner.crew, "learn", lambda tasks: inside.append(products._inside) or learn(tasks))
+    learner.learn(BATCHES, 0, 0)
+    assert (inside, products._inside) == ([1], 0)
 
 
 def test_draws_depend_on_step_and_part_only():
@@ -89,6 +99,7 @@ TRANSFORMER = schema.Seq2Seq.model_validate(
 
 
 @pytest.mark.parametrize("model", [MODEL, TRANSFORMER], ids=["recurrent", "transformer"])
+@quick_products()  # as the learner itself does
 def test_at_1_it_is_teacher_forcing_to_the_bit(model):
     plain = taught(a_learner(model), 4)
     assert same(learnt(a_learner(model), 4), plain)
@@ -126,6 +137,7 @@ def test_a_checkpoint_that_does_not_tell_how_often_a_weight_was_changed_means_ev
 
 
 @pytest.mark.parametrize("model", [MODEL, TRANSFORMER], ids=["recurrent", "transformer"])
+@quick_products()  # as the learner itself does
 def test_r_drop_learns_from_two_passes_that_drop_different_numbers(model):
     learner, by_hand = a_learner(model, r_drop=5.0, clip=0.0), a_learner(model)
     update = learner.learn(BATCHES[:1], 0, 0)

@@ -15,7 +15,9 @@ from antiphon.attend.memory import Keyed, Memory
 from antiphon.layers.dropout import Dropout
 from antiphon.layers.packing import Packing
 from antiphon.layers.positions import Relative, Rotary
+from antiphon.layers.products import by_onednn
 
+_SHORT = 128 * 128  # meetings of a query and a place: up to here oneDNN's products take half the fused kernel's time
 Past = tuple[Tensor, Tensor]  # keys and values of the places before, N x G x t x C
 
 
@@ -39,10 +41,12 @@ class ScaledDot(nn.Module):
         """`mask` is True where a query may read; `causal` hides every place after the query's own."""
         heads, shared = q_BHTC.shape[1], q_BHTC.shape[1] // keys_BGSC.shape[1]
         fused = look is None and bias_HTS is None and not (self.training and self.dropout.rate)
+        queries, places = q_BHTC.shape[2], keys_BGSC.shape[2]
+        fused = fused and not (by_onednn() and queries > 1 and queries * places <= _SHORT)
         if fused and shared == 1:
             return F.scaled_dot_product_attention(q_BHTC, keys_BGSC, values_BGSC, attn_mask=mask, is_causal=causal)
         if causal:
-            mask = torch.ones(q_BHTC.shape[2], keys_BGSC.shape[2], dtype=torch.bool, device=q_BHTC.device).tril()
+            mask = torch.ones(queries, places, dtype=torch.bool, device=q_BHTC.device).tril()
         q_BGUC = _join_heads(q_BHTC, shared)
         if fused:
             # One row a query, where queries may read different places.

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-
 from antiphon.config.schema import Search
 from antiphon.data.batch import make_sources
 from antiphon.data.vocab import END, START, UNKNOWN
+from antiphon.layers.products import inference
 from antiphon.pipeline import Answer, Pipeline
 from antiphon.search.beam import Beam, beam_search
 from antiphon.search.ensemble import Ensemble, EnsembleState
@@ -73,7 +72,7 @@ def one_alone_is_itself(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
     beam, equal = Beam(search.beam, 1, search.length_exponent), True
     for batch in pipeline.batches(asked):
         limits = [one.wish.limit for one in batch]
-        with torch.inference_mode():
+        with inference():
             state = pipeline.model.start(*make_sources([one.symbols for one in batch]))
             alone = beam_search(pipeline.model, state, limits, beam, START, END, FORBIDDEN)
             together = Ensemble([pipeline.model]), EnsembleState((state,))

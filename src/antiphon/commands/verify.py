@@ -32,6 +32,7 @@ from antiphon.errors import AntiphonError
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering, open_pipeline
 from antiphon.labelling.pointing import Pointing
+from antiphon.layers.products import inference
 from antiphon.pipeline import Pipeline
 from antiphon.store import TOKENS, WEIGHTS, load_folder, read_tensors, save_settings, save_weights, weights_of
 
@@ -152,7 +153,7 @@ def _step_is_all_at_once(pipeline: Pipeline, texts: Sequence[str]) -> Proof:
         if not answer.symbols:
             continue
         batch = pipeline.written(text, answer)
-        with torch.inference_mode():
+        with inference():
             log_probs_TV = pipeline.model.head(pipeline.model(batch)).log_softmax(dim=-1)
         words_T = batch.target_out_BT[0]
         whole = log_probs_TV.gather(1, words_T.unsqueeze(1)).squeeze(1).tolist()[-len(answer.log_probabilities) :]

@@ -21,6 +21,7 @@ from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START, UNKNOWN
 from antiphon.errors import AntiphonError, name_lines
 from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, once_more, refuse_too_long, speak
+from antiphon.layers.products import inference
 from antiphon.models.labelling import Classifier, each_label, labels_of
 from antiphon.pipeline import EMPTY, Answer, Looked
 
@@ -129,7 +130,7 @@ class Classifying:
         """Where the pool looked in the text, a query a head, and every place of a Transformer at every other."""
         looks, batch = Looks(), make_batch([self.encode(text)], [[]], ended=False)
         self.model.eval()
-        with torch.inference_mode():
+        with inference():
             self.model(batch, looks)
         source = batch.source_BS[0].tolist()
         front = [START] if self.model.front else []

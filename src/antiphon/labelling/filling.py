@@ -22,6 +22,7 @@ from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import SPECIAL, START
 from antiphon.errors import AntiphonError, name_lines
 from antiphon.labelling.reading import BATCH_TOKENS, in_batches, refuse_too_long
+from antiphon.layers.products import inference
 from antiphon.models.masked import Masked, part_pairs
 from antiphon.pipeline import EMPTY, Answer, Looked
 
@@ -77,7 +78,7 @@ class Filling:
     def _speak(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Logits of words at the hidden places, and of no and yes for pairs of texts."""
         self.model.eval()
-        with torch.inference_mode():
+        with inference():
             words_PE, texts_BE = part_pairs(batch, self.model(batch))
             pairs = self.model.pair(texts_BE) if self.model.pair is not None else texts_BE
             return self.model.head(words_PE).float(), pairs
@@ -132,7 +133,7 @@ class Filling:
         source_BS, mask_BS = make_sources([[START, *self.encode(text)]])
         looks, hidden_BS = Looks(), source_BS < 0
         self.model.eval()
-        with torch.inference_mode():
+        with inference():
             self.model(Batch(source_BS, mask_BS, source_BS, source_BS, hidden_BS), looks)
         return Looked(tuple(source_BS[0].tolist()), (), (), looks)
 

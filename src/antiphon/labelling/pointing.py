@@ -24,6 +24,7 @@ from antiphon.data.vocab import START
 from antiphon.errors import AntiphonError, name_lines
 from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, once_more
 from antiphon.labelling.weighing import Asked, Found, Weighed
+from antiphon.layers.products import inference
 from antiphon.models.pointing import Spans, ends_of
 from antiphon.pipeline import EMPTY, Answer
 
@@ -191,7 +192,7 @@ class Pointing:
     def _speak(self, batch: Batch, looks: Looks | None = None) -> Tensor:
         """The logits of both ends at every place: B x 2 x S."""
         self.model.eval()
-        with torch.inference_mode():
+        with inference():
             return self.model.logits(batch, self.model(batch, looks)).float()
 
     def _answer(self, asked: Asked, found: Found) -> Answer:

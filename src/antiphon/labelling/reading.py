@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from antiphon.config.schema import Run, Search, seats
 from antiphon.data.batch import Batch, load_batch, make_batch, plan_in_order
 from antiphon.data.store import PairStore
+from antiphon.layers.products import inference
 from antiphon.models.model import Labeller
 from antiphon.reader import refuse_longer
 
@@ -42,7 +42,7 @@ def judged(store: PairStore, batch_tokens: int) -> Iterator[Batch]:
 def speak(model: Labeller, batch: Batch) -> Tensor:
     """The logits of every label, P x Y."""
     model.eval()
-    with torch.inference_mode():
+    with inference():
         return model.head(model(batch)).float()
 
 

@@ -20,6 +20,7 @@ from antiphon.data.tokenize import Tokenizer
 from antiphon.data.vocab import START, UNKNOWN
 from antiphon.errors import name_lines
 from antiphon.labelling.reading import BATCH_TOKENS, in_batches, judged, refuse_too_long, speak
+from antiphon.layers.products import inference
 from antiphon.models.labelling import Tagger, labels_of
 from antiphon.pipeline import EMPTY, Answer, Looked
 
@@ -96,7 +97,7 @@ class Tagging:
         looks, (ids, places) = Looks(), self.pair(text)
         batch = make_batch([ids], [places], ended=False)
         self.model.eval()
-        with torch.inference_mode():
+        with inference():
             self.model(batch, looks)
         source = batch.source_BS[0].tolist()
         if self.model.letters is not None:  # which are read before: what looks is a word
@@ -111,7 +112,7 @@ class Tagging:
     def _best(self, logits_PY: Tensor, batch: Batch) -> Tensor:
         if self.model.chain is None:
             return logits_PY.argmax(1)
-        with torch.inference_mode():
+        with inference():
             return self.model.chain.best(logits_PY, batch.target_mask_BT.sum(1))
 
     def _each(self, logits_PY: Tensor, batch: Batch) -> Tensor:
@@ -126,7 +127,7 @@ class Tagging:
         if self.model.chain is None:
             logs_P = logits_PY.double().log_softmax(-1).gather(1, tags_P.unsqueeze(1)).squeeze(1)
             return torch.stack([row.sum() for row in logs_P.split(counts_B.tolist())])
-        with torch.inference_mode():
+        with inference():
             return self.model.chain.log_probability(logits_PY, tags_P, counts_B).double()
 
     def _answers(self, batch: Batch) -> Iterator[Answer]:

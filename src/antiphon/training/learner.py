@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from antiphon.config.schema import Train
 from antiphon.data.batch import DROPOUT, Batch
 from antiphon.data.unmerge import keys
+from antiphon.layers.products import quick_products
 from antiphon.models.model import Model
 from antiphon.store import fill, weights_of
 from antiphon.training.crew import Crew
@@ -52,6 +53,7 @@ class Learner:
         self.optimizers = make_optimizers(self.names, choice)
         self.ema = {name: value.clone() for name, value in weights_of(model).items()} if choice.ema else {}
 
+    @quick_products()
     def learn(self, batches: Sequence[Batch], step: int, updates: int) -> Update:
         """Step number `step` of the run; `updates` counts the ones that were taken."""
         rate, p = learning_rate(updates, self.choice), forcing(updates, self.choice.teacher_forcing)

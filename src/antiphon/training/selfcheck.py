@@ -19,6 +19,7 @@ from antiphon.data.store import PairStore
 from antiphon.data.vocab import END
 from antiphon.labelling.filling import Filling
 from antiphon.labelling.opening import Answering, open_pipeline
+from antiphon.layers.products import inference
 from antiphon.models.masked import Masked
 from antiphon.models.model import Labeller, Writer
 from antiphon.models.pointing import Spans
@@ -126,7 +127,7 @@ def _agreement(model: Writer, pipeline: Pipeline, store: PairStore, chosen: np.n
     groups = [(group, free.write(group, greedy)) for group in free.batches(asked)]
     found = {one.number: best for group, answers in groups for one, best in zip(group, answers, strict=True)}
     written = [found[number] for number in range(len(asked))]
-    with torch.inference_mode():
+    with inference():
         forced_BT = torch.zeros_like(batch.target_out_BT)
         forced_BT[batch.target_mask_BT] = model.head(model(batch)).argmax(dim=-1)
     same = total = 0

@@ -14,6 +14,7 @@ from antiphon.build.model import build_model
 from antiphon.config.schema import Seq2Seq, Train
 from antiphon.data.batch import Batch, make_batch, make_sources, plan
 from antiphon.data.vocab import END, PAD, START, UNKNOWN
+from antiphon.layers import products
 from antiphon.layers.once import once
 from antiphon.layers.products import are_many, inference, quick_products
 from antiphon.predict.quantize import quantize
@@ -127,14 +128,18 @@ def options(about: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", choices=["training", "search"])
+    parser.add_argument("--mkl", action="store_true", help="leave our products to MKL, as the others do")
     parser.add_argument("--cpu-time", action="store_true", help="for one thread on a machine that is not idle")
     return parser
 
 
 def begin(chosen: argparse.Namespace) -> Callable[[], float]:
     """Tell of the machine; the clock that the work is timed by."""
+    if chosen.mkl:
+        products.onednn_is_quicker = lambda: False
+    library = "oneDNN" if products.onednn_is_quicker() else "MKL"
     print(
-        f"torch {torch.__version__}, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.2f}, "
-        f"matrix-product peak {peak() / 1e9:,.0f} GFLOP/s; median (lowest to highest) of {chosen.rounds} rounds"
+        f"torch {torch.__version__}, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.2f}, products by "
+        f"{library}, their peak {peak() / 1e9:,.0f} GFLOP/s; median (lowest to highest) of {chosen.rounds} rounds"
     )
     return time.process_time if chosen.cpu_time else time.perf_counter

@@ -53,7 +53,7 @@ def by_onednn() -> bool:
 @lru_cache(maxsize=1)
 def onednn_is_quicker() -> bool:
     """On what AMD makes with AVX-512, if no digit is lost there."""
-    has = torch.cpu.get_capabilities()
+    has = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}  # some versions have not
     wide = str(has.get("cpu_name", "")).startswith("AMD") and has.get("avx512_bf16") and not has.get("amx_tile")
     return bool(wide) and torch.backends.mkldnn.is_available() and _exact()
 

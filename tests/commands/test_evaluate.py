@@ -79,6 +79,20 @@ def test_what_cannot_be_scored_is_counted(trained, antiphon, tmp_path):
     )
 
 
+def test_text_that_is_cut_already_is_told_once(antiphon, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tein hund läuft schnell .\nb\ter schläft .\nc\twas?\n")
+    (tmp_path / "answers").write_text("ein hund läuft schnell .\ner schläft .\nwas?\n")
+    doubt = (
+        "2 of 3 targets end in a mark with a space before it: tokenised already? "
+        "--tokenize none counts words as they stand.\n"
+    )
+    assert antiphon("evaluate", tmp_path / "answers", tmp_path / "t.tsv").err == doubt
+    assert antiphon("evaluate", tmp_path / "answers", tmp_path / "t.tsv", "--tokenize", "none").err == ""
+    several = [tmp_path / "answers", tmp_path / "answers", tmp_path / "t.tsv"]
+    assert antiphon("compare", *several).err == doubt
+    assert antiphon("compare", *several, "--metric", "chrf").err == ""
+
+
 def test_a_target_that_is_too_long_is_named_by_its_line(trained, antiphon, tmp_path, monkeypatch):
     monkeypatch.setattr("antiphon.reader.Reader.writes", 2)
     path = tmp_path / "test.tsv"

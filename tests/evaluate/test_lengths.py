@@ -113,10 +113,11 @@ def test_each_bin_is_a_corpus_of_its_own():
     assert [score.signature for score in found.by_length] == [score.signature for score in parts]
 
 
-def test_sacrebleu_warns_once_a_system(caplog):
+def test_no_library_speaks_for_us(caplog):
+    """sacrebleu logs a warning at every call where the text is tokenised; `bleu_doubt` says it once."""
     lines = ["a b c d ."] * 250
     compare({"one": lines, "two": lines}, lines, measure(sources_of([3] * 125 + [4] * 125), [3]))
-    assert len([record for record in caplog.records if "tokenized period" in record.message]) == 2
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize(

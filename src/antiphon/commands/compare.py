@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from antiphon.commands.asking import Asked, read_references
-from antiphon.commands.lines import refuse_ending, refuse_idle, say_json, terminal
+from antiphon.commands.lines import refuse_ending, refuse_idle, say, say_json, terminal
 from antiphon.commands.systems import Entry, answer, enter_all
 from antiphon.data.corpus import read_rows
 from antiphon.errors import AntiphonError, Worse
 from antiphon.evaluate.compare import SURE, Against, Certainty, Report, report
 from antiphon.evaluate.differences import Line, Row
 from antiphon.evaluate.lengths import compare, edges_refused, measure
-from antiphon.evaluate.rows import Metric, usual_metric
+from antiphon.evaluate.rows import Metric, bleu_doubt, usual_metric
 from antiphon.evaluate.scores import PLAIN, Scoring, gather
 from antiphon.files import write_text
 from antiphon.show.comparison import html_page, verdict
@@ -67,6 +67,8 @@ def run_compare(paths: Sequence[str], asking: Asking, out: Path | None, as_json:
     else:
         asked.say_left_out()
         print(tell(found, terminal().width))
+        if metric == "bleu" and (doubt := bleu_doubt(asked.targets, asking.scoring.tokenize)):
+            say(doubt)
     if out is not None:
         intro = f"{comparison.pairs:,} pairs of {Path(asked.file).name}"
         write_text(out, svg(chart_of(comparison)) if out.suffix == ".svg" else html_page(found, intro))

@@ -16,7 +16,7 @@ from antiphon.data.rows import NOUNS, has_source
 from antiphon.errors import AntiphonError
 from antiphon.evaluate.endpoint import Endpoint
 from antiphon.evaluate.geval import judge_by_model
-from antiphon.evaluate.rows import bleu_tells
+from antiphon.evaluate.rows import bleu_doubt
 from antiphon.evaluate.scores import PLAIN, Scoring, gather, score_all
 from antiphon.labelling.opening import Labelling
 from antiphon.labelling.pointing import Pointing
@@ -93,8 +93,8 @@ def run_evaluate(
     counted = f"{questions:,} sources with {len(pairs):,} targets" if ways.any_target else f"{len(pairs):,} pairs"
     print(f"{counted}, {_how(entry, ways.answering, questions / seconds)}")
     print_scores(scores, 2)
-    if not bleu_tells(asked.targets, ways.scoring.tokenize):
-        say("No target has four words, and BLEU counts by four: look at the other scores.")
+    if doubt := bleu_doubt(asked.targets, ways.scoring.tokenize):
+        say(doubt)
 
 
 def _mark(

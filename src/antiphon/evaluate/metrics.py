@@ -34,17 +34,12 @@ def bleu(
     lowercase: bool = False,
     max_order: int = 4,
     smooth: Literal["exp", "floor", "add-k", "none"] = "exp",
-    warn: bool = True,
 ) -> Score:
-    """Shared n-grams up to max_order, times a penalty for brevity (Papineni et al., 2002; Post, 2018).
-
-    `warn` lets sacrebleu say that the answers look tokenised already.
-    """
+    """Shared n-grams up to max_order, times a penalty for brevity (Papineni et al., 2002; Post, 2018)."""
     _check(tokenize)
     streams = streams_of(answers, references)
-    # Forced where the text is tokenised already: that is what sacrebleu would warn of.
-    forced = tokenize == "none" or not warn
-    metric = BLEU(lowercase, forced, tokenize, smooth, max_ngram_order=max_order)
+    # Forced: sacrebleu logs a warning of tokenised text at every call, where `bleu_doubt` tells it once.
+    metric = BLEU(lowercase, True, tokenize, smooth, max_ngram_order=max_order)
     result = metric.corpus_score(answers, streams)
     # sacrebleu's own signature does not say how long the n-grams are.
     name = "BLEU" if max_order == 4 else f"BLEU-{max_order}"

@@ -27,15 +27,26 @@ _ORDER = 4
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def bleu_tells(references: Sequence[Reference], tokenize: metrics.Tokens) -> bool:
-    """Whether any right answer is long enough for BLEU, which is 0 of whatever is shorter."""
+def _too_short(references: Sequence[Reference], tokenize: metrics.Tokens) -> bool:
+    """Whether no right answer is long enough for BLEU, which is 0 of whatever is shorter."""
     each = [one for some in references for one in ([some] if isinstance(some, str) else some)]
-    return tokenize in ("char", "zh") or any(len(_TOKEN.findall(one)) >= _ORDER for one in each)
+    return tokenize not in ("char", "zh") and not any(len(_TOKEN.findall(one)) >= _ORDER for one in each)
 
 
 def usual_metric(references: Sequence[Reference], tokenize: metrics.Tokens) -> Metric:
     """What texts are compared by where nothing is asked for."""
-    return "bleu" if bleu_tells(references, tokenize) else "chrf"
+    return "chrf" if _too_short(references, tokenize) else "bleu"
+
+
+def bleu_doubt(targets: Sequence[str], tokenize: metrics.Tokens) -> str | None:
+    """Why BLEU may not mean what it seems to, where a look at the right answers can tell."""
+    if _too_short(targets, tokenize):
+        return "No target has four words, and BLEU counts by four: look at the other scores."
+    cut = sum(target.endswith((" .", " !", " ?")) for target in targets)
+    if tokenize not in ("none", "char", "zh") and cut * 10 > len(targets):
+        share = f"{cut:,} of {len(targets):,} targets end in a mark with a space before it"
+        return f"{share}: tokenised already? --tokenize none counts words as they stand."
+    return None
 
 
 class Formula(Protocol):

@@ -343,6 +343,15 @@ def test_one_symbol_has_an_answer(trained):
     assert (chain.symbols, chain.verdict) == (("one", "</s>"), "too short")
 
 
+def test_weights_are_held_while_a_chain_is_read(trained):
+    pipeline = a_pipeline(trained, READER, WRITER)
+    flags = []
+    read_chains(pipeline, TEXT, lambda *_: flags.append({one.requires_grad for one in pipeline.model.parameters()}))
+    assert flags
+    assert all(each == {False} for each in flags)
+    assert all(one.requires_grad for one in pipeline.model.parameters())
+
+
 def test_progress_ends_with_all_of_it(trained):
     told = []
     found = read_chains(a_pipeline(trained, READER, WRITER), TEXT, lambda done, total: told.append((done, total)))

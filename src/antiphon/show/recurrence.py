@@ -5,9 +5,10 @@ E width of one part of a state · Z of all its parts together · G of all gates
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from antiphon.config.schema import RecurrentStack
 from antiphon.errors import AntiphonError
@@ -31,7 +32,7 @@ def read_chains(pipeline: Answering, text: str, tell: Callable[[int, int], None]
         )
     answer = pipeline.answer([text])[0][0]
     pipeline.model.eval()
-    with once():  # a matrix that is computed from its parameters is computed once
+    with once(), held(pipeline.model):  # a matrix that is computed from its parameters is computed once
         if isinstance(pipeline, Pipeline):
             heard = listen(pipeline, pipeline.encode(text), answer.symbols)
         else:
@@ -47,6 +48,19 @@ def read_chains(pipeline: Answering, text: str, tell: Callable[[int, int], None]
                     tell(done, total)
             chains.append(_chain(one, part, logs))
     return Gradients(text, answer.text, tuple(chains))
+
+
+@contextmanager
+def held(model: nn.Module) -> Iterator[None]:
+    """The model's weights are asked for no gradient in here, so that nothing is kept for it."""
+    learnt = [weight for weight in model.parameters() if weight.requires_grad]
+    for weight in learnt:
+        weight.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for weight in learnt:
+            weight.requires_grad_(True)
 
 
 def _chain(one: Heard, part: int, logs: Sequence[float]) -> Chain:

@@ -8,10 +8,10 @@ import argparse
 import multiprocessing
 import sys
 import time
-from functools import partial
+from collections.abc import Sequence
 
 import torch
-from work import VOCABULARY, begin, interleaved, some_batches, tell
+from work import VOCABULARY, begin, in_rounds, interleaved, some_batches, target_tokens, tell
 
 import antiphon.data.batch
 from antiphon.build.model import build_model
@@ -40,7 +40,7 @@ class Side:
         self.piece, self.threads, self.steps = piece, threads, iter(range(1_000_000))
         self.learner = Learner(build_model(model, VOCABULARY, VOCABULARY), choice, 1)
 
-    def learn(self, batches: list[Batch]) -> None:
+    def learn(self, batches: Sequence[Batch]) -> None:
         antiphon.data.batch.PIECE = self.piece
         torch.set_num_threads(self.threads)
         for batch in batches:
@@ -49,12 +49,11 @@ class Side:
 
 
 def compare(name: str, symbols: int, threads: int, count: int, rounds: int) -> None:
-    batches = some_batches(False, count, symbols)
+    given = in_rounds(some_batches(False, count * (rounds + 1), symbols), count)
     chosen = {"pieces": (PIECE, threads), "uncut": (sys.maxsize, threads), "one thread": (sys.maxsize, 1)}
-    work = {side: partial(Side(*MODELS[name], *of).learn, batches) for side, of in chosen.items()}
+    work = {side: Side(*MODELS[name], *of).learn for side, of in chosen.items()}
     print(f"{name}, batches of {symbols:,} symbols, {threads} threads:")
-    tokens = sum(batch.target_tokens for batch in batches)
-    tell(interleaved(work, rounds, time.perf_counter), tokens, "target tokens/s", "pieces")
+    tell(interleaved(work, given, time.perf_counter), target_tokens(given), "target tokens/s", "pieces")
 
 
 def compute_without_end() -> None:
@@ -72,7 +71,7 @@ def main() -> None:
     asking.add_argument("--only", choices=[*MODELS])
     asking.add_argument("--beside", type=int, default=0, help="other processes that compute")
     chosen = asking.parse_args()
-    begin(argparse.Namespace(rounds=chosen.rounds, cpu_time=False))
+    begin(argparse.Namespace(rounds=chosen.rounds, cpu_time=False, mkl=False))
     others = [multiprocessing.Process(target=compute_without_end, daemon=True) for _ in range(chosen.beside)]
     for other in others:
         other.start()

@@ -5,11 +5,26 @@ which `make bench-peers` makes; one that is not installed is left out. They feed
 and context, ours feeds back the context, so that its read-out is one product for all places.
 """
 
-import statistics
 from collections.abc import Callable
+from functools import partial
 
 from peers import Score, Sizes, installed
-from work import BEAM, ROWS, VOCABULARY, Ours, begin, interleaved, options, peak, some_batches, some_sources, tell
+from work import (
+    BEAM,
+    ROWS,
+    VOCABULARY,
+    Ours,
+    begin,
+    in_rounds,
+    interleaved,
+    learn_all,
+    options,
+    share_of_peak,
+    some_batches,
+    some_sources,
+    target_tokens,
+    tell,
+)  # fmt: skip
 
 from antiphon.config.schema import AdditiveAttention, BilinearAttention, RecurrentDecoder, RecurrentEncoder, Seq2Seq
 from antiphon.data.batch import Batch
@@ -44,23 +59,22 @@ def operations(batch: Batch, score: Score) -> float:
 
 
 def compare_training(score: Score, rounds: int, clock: Callable[[], float]) -> None:
-    batches = some_batches(mixed=False, count=4, tokens=TOKENS)
+    given = in_rounds(some_batches(mixed=False, count=4 * (rounds + 1), tokens=TOKENS), 4)
     sides = {"antiphon": Ours(a_model(score)), **installed(SIZES, score)}
-    work = {name: lambda side=side: [side.learn(batch) for batch in batches] for name, side in sides.items()}
-    seconds = interleaved(work, rounds, clock)
-    share = sum(operations(batch, score) for batch in batches) / statistics.median(seconds["antiphon"]) / peak()
+    seconds = interleaved({name: learn_all(side) for name, side in sides.items()}, given, clock)
+    share = share_of_peak(lambda batch: operations(batch, score), given, seconds["antiphon"])
     print(f"training, {score}: antiphon at {share:.2f} of the matrix-product peak")
-    tell(seconds, sum(batch.target_tokens for batch in batches), "target tokens/s")
+    tell(seconds, target_tokens(given), "target tokens/s")
 
 
 def compare_search(score: Score, rows: int, rounds: int, clock: Callable[[], float]) -> None:
-    sources = some_sources(rows)
+    rounds *= 1 if rows > 1 else 5
     sides = {"antiphon": Ours(a_model(score)), "with int8": Ours(a_model(score), int8=True), **installed(SIZES, score)}
-    work = {name: lambda side=side: side.write(sources, WORDS) for name, side in sides.items()}
+    work = {name: partial(side.write, length=WORDS) for name, side in sides.items()}
     print(f"beam {BEAM}, {rows} sentences at once, {score}:")
-    seconds = interleaved(work, rounds * (1 if rows > 1 else 5), clock)
+    seconds = interleaved(work, some_sources(rows, rounds + 1), clock)
     for base in ("antiphon", "with int8"):
-        tell(seconds, rows, "sentences/s", base)
+        tell(seconds, [rows] * rounds, "sentences/s", base)
 
 
 def main() -> None:

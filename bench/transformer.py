@@ -4,11 +4,26 @@ Same ids, batches, threads, dropout places, smoothing, tying, clipping and optim
 that is not installed is left out; `make bench-peers` makes an environment with all of them.
 """
 
-import statistics
 from collections.abc import Callable
+from functools import partial
 
 from peer_transformers import installed
-from work import BEAM, ROWS, VOCABULARY, Ours, begin, interleaved, options, peak, some_batches, some_sources, tell
+from work import (
+    BEAM,
+    ROWS,
+    VOCABULARY,
+    Ours,
+    begin,
+    in_rounds,
+    interleaved,
+    learn_all,
+    options,
+    share_of_peak,
+    some_batches,
+    some_sources,
+    target_tokens,
+    tell,
+)  # fmt: skip
 
 from antiphon.config.schema import Seq2Seq, TransformerStack
 from antiphon.data.batch import Batch
@@ -41,26 +56,26 @@ def operations(batch: Batch, stack: TransformerStack) -> float:
 
 def compare_training(name: str, mixed: bool, rounds: int, count: int, clock: Callable[[], float]) -> None:
     model = a_model(SIZES[name])
-    batches = some_batches(mixed, count, TOKENS)
+    stack, given = SIZES[name], in_rounds(some_batches(mixed, count * (rounds + 1), TOKENS), count)
     sides = {"antiphon": Ours(model), "torch.nn": PlainLoop(model, VOCABULARY, 64), **installed(model.encoder)}
-    work = {side: lambda to=to: [to.learn(batch) for batch in batches] for side, to in sides.items()}
-    seconds = interleaved(work, rounds, clock)
-    share = sum(operations(batch, SIZES[name]) for batch in batches) / statistics.median(seconds["antiphon"]) / peak()
-    tokens = sum(batch.target_tokens for batch in batches)
-    padding = 1 - tokens / sum(batch.target_mask_BT.numel() for batch in batches)
+    seconds = interleaved({side: learn_all(to) for side, to in sides.items()}, given, clock)
+    share = share_of_peak(lambda batch: operations(batch, stack), given, seconds["antiphon"])
+    tokens = target_tokens(given)
+    padding = 1 - sum(tokens) / sum(batch.target_mask_BT.numel() for batches in given[1:] for batch in batches)
     kind = "mixed" if mixed else "bucketed"
     print(f"training, {name}, {kind} ({padding:.0%} padding): antiphon at {share:.2f} of the matrix-product peak")
     tell(seconds, tokens, "target tokens/s")
 
 
 def compare_search(name: str, rounds: int, clock: Callable[[], float]) -> None:
-    model, sources = a_model(SIZES[name]), some_sources(ROWS)
+    model = a_model(SIZES[name])
     sides = {"antiphon": Ours(model), "two phrases": Ours(model, phrases=2)}
     sides |= installed(model.encoder)
     able = {side: to for side, to in sides.items() if hasattr(to, "write")}
-    work = {side: lambda to=to: to.write(sources, WORDS) for side, to in able.items()}
+    work = {side: partial(to.write, length=WORDS) for side, to in able.items()}
     print(f"beam {BEAM}, {ROWS} sentences at once, {WORDS} words each, {name}:")
-    tell(interleaved(work, rounds, clock), ROWS, "sentences/s")
+    seconds = interleaved(work, some_sources(ROWS, rounds + 1), clock)
+    tell(seconds, [ROWS] * rounds, "sentences/s")
 
 
 def main() -> None:

@@ -4,7 +4,8 @@ import argparse
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from antiphon.data.batch import Batch, make_batch, make_sources, plan
 from antiphon.data.vocab import END, PAD, START, UNKNOWN
 from antiphon.layers import products
 from antiphon.layers.once import once
-from antiphon.layers.products import are_many, inference, quick_products
+from antiphon.layers.products import are_large, inference, quick_products
 from antiphon.predict.quantize import quantize
 from antiphon.search.beam import FREE, Beam, Guide, beam_search
 from antiphon.search.demands import Demand, Demands
@@ -25,6 +26,12 @@ from antiphon.training.learner import Learner
 
 MARKS = (PAD, START, END, UNKNOWN)
 VOCABULARY, BEAM, SMOOTHING, ROWS = 10_000, 5, 0.1, 32  # ROWS sentences are searched at once
+
+Given = TypeVar("Given")
+
+
+class Learning(Protocol):
+    def learn(self, batch: Batch) -> object: ...
 
 
 class Ours:
@@ -44,7 +51,7 @@ class Ours:
 
     def write(self, sources: list[list[int]], length: int) -> object:
         self.model.eval()
-        with inference(are_many(self.model, len(sources) * BEAM)), once():
+        with inference(are_large(self.model, len(sources) * BEAM)), once():
             state = self.model.start(*make_sources(sources))
             limits, options = [length] * len(sources), Beam(BEAM, 1, 1.0)
             return beam_search(self, state, limits, options, START, END, MARKS, guide=self._guide(len(sources)))
@@ -82,10 +89,14 @@ def some_batches(mixed: bool, count: int, tokens: int, size: int = VOCABULARY) -
     ]
 
 
-def some_sources(rows: int) -> list[list[int]]:
-    (batch,) = some_batches(mixed=True, count=1, tokens=ROWS * 15)
-    lengths = batch.mask_BS.sum(1).tolist()
-    return [words[: length - 1] for words, length in zip(batch.source_BS.tolist(), lengths, strict=True)][:rows]
+def some_sources(rows: int, count: int) -> list[list[list[int]]]:
+    """`count` times as many sources as there are rows."""
+    given = []
+    for batch in some_batches(mixed=True, count=count, tokens=ROWS * 15):
+        lengths = batch.mask_BS.sum(1).tolist()
+        words = zip(batch.source_BS.tolist(), lengths, strict=True)
+        given.append([source[: length - 1] for source, length in words][:rows])
+    return given
 
 
 def peak(seconds: float = 1.0) -> float:
@@ -101,26 +112,48 @@ def peak(seconds: float = 1.0) -> float:
 
 
 def interleaved(
-    work: dict[str, Callable[[], object]], rounds: int, clock: Callable[[], float]
+    work: dict[str, Callable[[Given], object]], given: Sequence[Given], clock: Callable[[], float]
 ) -> dict[str, list[float]]:
-    """Seconds of each, round by round; the first round warms up."""
+    """Seconds of each, round by round, and in each round something of new shapes; the first round warms up."""
     seconds: dict[str, list[float]] = {name: [] for name in work}
-    for number in range(rounds + 1):
+    for number, share in enumerate(given):
         for name, do in work.items():
             started = clock()
-            do()
+            do(share)
             if number:
                 seconds[name].append(clock() - started)
     return seconds
 
 
-def tell(seconds: dict[str, list[float]], amount: float, unit: str, base: str = "antiphon") -> None:
+def learn_all(side: Learning) -> Callable[[Sequence[Batch]], object]:
+    return lambda batches: [side.learn(batch) for batch in batches]
+
+
+def in_rounds(batches: Sequence[Batch], count: int) -> list[Sequence[Batch]]:
+    return [batches[start : start + count] for start in range(0, len(batches), count)]
+
+
+def share_of_peak(
+    operations: Callable[[Batch], float], given: Sequence[Sequence[Batch]], seconds: list[float]
+) -> float:
+    """Of the machine's best matrix product, what learning these batches reached in the median round."""
+    needed = [sum(map(operations, batches)) for batches in given[1:]]
+    return statistics.median(each / taken for each, taken in zip(needed, seconds, strict=True)) / peak()
+
+
+def target_tokens(given: Sequence[Sequence[Batch]]) -> list[int]:
+    """Of every round but the first."""
+    return [sum(batch.target_tokens for batch in batches) for batches in given[1:]]
+
+
+def tell(seconds: dict[str, list[float]], amounts: Sequence[float], unit: str, base: str = "antiphon") -> None:
     """How fast each is, and how many times as fast `base` is, round by round."""
     for name, taken in seconds.items():
-        speed = f"{amount / statistics.median(taken):10,.0f} {unit}"
+        speed = statistics.median(amount / each for amount, each in zip(amounts, taken, strict=True))
         ratios = [other / own for other, own in zip(taken, seconds[base], strict=True)]
         times = f"{statistics.median(ratios):6.2f}x ({min(ratios):.2f} to {max(ratios):.2f})"
-        print(f"  {name:<12} {speed}" + ("" if name == base else f"   {base} is {times} as fast"), flush=True)
+        told = "" if name == base else f"   {base} is {times} as fast"
+        print(f"  {name:<12} {speed:10,.0f} {unit}{told}", flush=True)
 
 
 def options(about: str | None) -> argparse.ArgumentParser:

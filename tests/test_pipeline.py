@@ -9,6 +9,7 @@ from antiphon.config.toml import with_search
 from antiphon.data.store import PairStore
 from antiphon.data.vocab import END, START
 from antiphon.errors import AntiphonError
+from antiphon.layers.products import by_onednn
 from antiphon.pipeline import EMPTY, Pipeline
 from antiphon.store import load_folder
 
@@ -43,6 +44,19 @@ def test_what_is_empty_stays_empty(pipeline):
     answers = pipeline.answer(texts)
     assert best(answers) == ["", "eins", "", "", "", "zwei", "", ""]
     assert answers[0] == [EMPTY]
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_search_multiplies_by_what_is_quicker_for_its_rows(pipeline, monkeypatch, large):
+    asked, found = [], []
+    monkeypatch.setattr("antiphon.pipeline.are_large", lambda _, rows: asked.append(rows) or large)
+    monkeypatch.setattr("antiphon.layers.products.onednn_is_quicker", lambda: True)
+    monkeypatch.setattr("antiphon.layers.products._ALLOWED", "ieee")
+    begin = pipeline._begin
+    monkeypatch.setattr(pipeline, "_begin", lambda texts: found.append(by_onednn()) or begin(texts))
+    pipeline.answer(["one", "two"], searching(pipeline, beam=3))
+    assert asked == [6]
+    assert found == [large]
 
 
 def test_nothing_asked_nothing_answered(pipeline):

@@ -18,7 +18,7 @@ from antiphon.data.vocab import PAD, START
 from antiphon.errors import AntiphonError, name_lines
 from antiphon.evaluate.utility import utility
 from antiphon.layers.once import once
-from antiphon.layers.products import are_many, inference
+from antiphon.layers.products import are_large, inference
 from antiphon.models.model import Writer
 from antiphon.models.writing import LanguageModel
 from antiphon.reader import NOBODY, Jury, Reader
@@ -201,7 +201,7 @@ class Pipeline(Reader):
         if self._chooses(search):
             n_best = search.candidates
         guide = asked[0].wishes.guide([one.wish for one in asked], mask_BS)
-        with inference(are_many(self.model, len(asked) * max(search.beam, n_best))), once():
+        with inference(are_large(self.model, len(asked) * max(search.beam, n_best))), once():
             stepper, state = self._begin(asked)
             try:
                 if search.sample:

@@ -75,7 +75,7 @@ def test_what_cannot_be_scored_is_counted(trained, antiphon, tmp_path):
     assert ended.out.startswith("2 pairs")
     assert ended.err == (
         f"{path}: 1 line left out: blank target\n{path}: 1 line left out: both sides blank\n"
-        "No target has four words, and BLEU counts by four: look at the other scores.\n"
+        "No target has four words, and BLEU counts by four: look at chrF instead.\n"
     )
 
 
@@ -83,7 +83,7 @@ def test_text_that_is_cut_already_is_told_once(antiphon, tmp_path):
     (tmp_path / "t.tsv").write_text("a\tein hund läuft schnell .\nb\ter schläft .\nc\twas?\n")
     (tmp_path / "answers").write_text("ein hund läuft schnell .\ner schläft .\nwas?\n")
     doubt = (
-        "2 of 3 targets end in a mark with a space before it: tokenised already? "
+        "2 of 3 targets end in a full stop with a space before it: tokenised already? "
         "--tokenize none counts words as they stand.\n"
     )
     assert antiphon("evaluate", tmp_path / "answers", tmp_path / "t.tsv").err == doubt
@@ -91,6 +91,16 @@ def test_text_that_is_cut_already_is_told_once(antiphon, tmp_path):
     several = [tmp_path / "answers", tmp_path / "answers", tmp_path / "t.tsv"]
     assert antiphon("compare", *several).err == doubt
     assert antiphon("compare", *several, "--metric", "chrf").err == ""
+
+
+def test_answers_that_are_cut_are_told_beside_targets_that_are_not(antiphon, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tein hund läuft schnell.\nb\test-ce que tu dors ?\n")  # as French is written
+    (tmp_path / "cut").write_text("ein hund läuft schnell .\nest-ce que tu dors ?\n")
+    (tmp_path / "plain").write_text("ein hund läuft schnell.\nest-ce que tu dors ?\n")
+    told = antiphon("evaluate", tmp_path / "cut", tmp_path / "t.tsv").err
+    assert told.startswith("1 of 2 answers end in a full stop with a space before it: tokenised already?")
+    assert antiphon("compare", tmp_path / "plain", tmp_path / "cut", tmp_path / "t.tsv").err == told
+    assert antiphon("evaluate", tmp_path / "plain", tmp_path / "t.tsv").err == ""
 
 
 def test_a_target_that_is_too_long_is_named_by_its_line(trained, antiphon, tmp_path, monkeypatch):

@@ -57,6 +57,25 @@ def test_a_second_way_back_pays_again() -> None:
         torch.testing.assert_close(part.grad, 2 * before)
 
 
+def test_a_way_back_that_ends_before_the_weight_leaves_nothing_to_pay_twice() -> None:
+    (sums, rows, weight), plain = parts(False), parts(False)
+    with once():
+        total = chained(sums, rows, weight, waiting=True)
+    torch.autograd.grad(total, rows, retain_graph=True)
+    (found,) = torch.autograd.grad(total, weight)
+    (expected,) = torch.autograd.grad(chained(*plain, waiting=False), plain[2])
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_gradient_of_a_gradient_is_refused() -> None:
+    made = parts(False)
+    with once():
+        total = chained(*made, waiting=True)
+    (first,) = torch.autograd.grad(total, made[2], create_graph=True)
+    with pytest.raises(RuntimeError):
+        torch.autograd.grad(first.sum(), made[2])
+
+
 def test_frozen_weights_owe_nothing() -> None:
     sums, rows, weight = parts(False)
     weight.requires_grad_(False)

@@ -1,5 +1,6 @@
 """Products by the quicker library: the same digits, torch left as it was, and nothing where it would not be quicker."""
 
+import os
 import threading
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ from torch import nn
 
 from antiphon.attend.multihead import ScaledDot
 from antiphon.layers import products
-from antiphon.layers.products import are_many, by_onednn, inference, onednn_is_quicker, quick_products
+from antiphon.layers.products import are_large, by_onednn, inference, onednn_is_quicker, quick_products
 
 AMD = {"cpu_name": "AMD EPYC", "avx512_bf16": True, "amx_tile": False}
 SHAPES = [(1, 64, 64), (5, 512, 2048), (33, 17, 129), (300, 1024, 160)]
@@ -104,20 +105,50 @@ def test_a_library_that_rounds_is_not_used(machine: pytest.MonkeyPatch) -> None:
         assert setting() == before
 
 
-def test_few_rows_of_a_small_model_are_left_to_mkl(onednn: None) -> None:
+def test_what_its_user_sets_meanwhile_stays(onednn: None) -> None:
+    before = setting()
+    try:
+        with quick_products():
+            torch.backends.mkldnn.matmul.fp32_precision = "tf32"  # type: ignore[attr-defined]
+        assert setting() == "tf32"
+    finally:
+        torch.backends.mkldnn.matmul.fp32_precision = before  # type: ignore[attr-defined]
+
+
+def test_the_setting_goes_on_following_the_one_above_it(onednn: None) -> None:
+    above = torch.backends.mkldnn.fp32_precision
+    with quick_products():
+        pass
+    try:
+        torch.backends.mkldnn.fp32_precision = "tf32"
+        assert setting() == "tf32"
+    finally:
+        torch.backends.mkldnn.fp32_precision = above
+
+
+def test_few_kernels_are_kept_unless_the_user_says_otherwise(machine: pytest.MonkeyPatch) -> None:
+    machine.setattr(torch.cpu, "get_capabilities", lambda: AMD)
+    machine.setattr(products, "_ALLOWED", "ieee")
+    machine.setenv("LRU_CACHE_CAPACITY", "7")
+    machine.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    assert onednn_is_quicker()
+    assert (os.environ["LRU_CACHE_CAPACITY"], os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"]) == ("7", "128")
+
+
+def test_a_small_model_and_a_single_row_are_left_to_mkl(onednn: None) -> None:
     small, large = nn.Linear(128, 128), nn.Linear(512, 512)
-    assert not are_many(small, 5)
-    assert are_many(small, 160)
-    assert are_many(large, 5)
-    assert not are_many(nn.Module(), 160)
-    with inference(are_many(small, 5)):
+    assert not are_large(small, 160)
+    assert are_large(large, 5)
+    assert not are_large(large, 1)
+    assert not are_large(nn.Module(), 160)
+    with inference(are_large(small, 160)):
         assert not by_onednn()
         assert torch.is_inference_mode_enabled()
 
 
 @pytest.mark.parametrize(("queries", "causal", "shared"), [(5, False, 1), (7, True, 1), (7, False, 2), (1, False, 1)])
 def test_attention_by_products_is_that_of_the_fused_kernel(
-    onednn: None, queries: int, causal: bool, shared: int
+    onednn: None, monkeypatch: pytest.MonkeyPatch, queries: int, causal: bool, shared: int
 ) -> None:
     draw = torch.Generator().manual_seed(1)
     heads, places, attend = 4, 7, ScaledDot(0.0).eval()
@@ -125,6 +156,8 @@ def test_attention_by_products_is_that_of_the_fused_kernel(
     keys, values = (torch.randn(2, heads // shared, places, 8, generator=draw) for _ in range(2))
     mask = None if causal else torch.arange(places).expand(2, 1, 1, places) < torch.tensor([4, 7])[:, None, None, None]
     fused = attend(q, keys, values, mask, None, causal, None)
+    if queries > 1:
+        monkeypatch.delattr("torch.nn.functional.scaled_dot_product_attention")
     with quick_products():
         by_products = attend(q, keys, values, mask, None, causal, None)
     torch.testing.assert_close(by_products, fused, atol=1e-5, rtol=1e-5)

@@ -17,7 +17,7 @@ from antiphon.layers.packing import Packing
 from antiphon.layers.positions import Relative, Rotary
 from antiphon.layers.products import by_onednn
 
-_SHORT = 128 * 128  # meetings of a query and a place: up to here oneDNN's products take half the fused kernel's time
+_SHORT = 256 * 256  # meetings of a query and a place: up to here torch's fused kernel is slower beside oneDNN
 Past = tuple[Tensor, Tensor]  # keys and values of the places before, N x G x t x C
 
 

@@ -60,14 +60,15 @@ def run_compare(paths: Sequence[str], asking: Asking, out: Path | None, as_json:
     lengths = measure(asked.sources, edges)
     entries = [answer(entry, asked, hidden=as_json) for entry in contest.entries]
     sources, targets = gather(list(zip(asked.sources, asked.targets, strict=True)), further, any_target=False)
-    comparison = compare({one.name: one.answers for one in entries}, targets, lengths, metric, asking.scoring)
+    answers = {one.name: one.answers for one in entries}
+    comparison = compare(answers, targets, lengths, metric, asking.scoring)
     found = report(comparison, sources, targets, asking.certainty, counts)
     if as_json:
         say_json(as_object(found, entries, asked, metric))
     else:
         asked.say_left_out()
         print(tell(found, terminal().width))
-        if metric == "bleu" and (doubt := bleu_doubt(asked.targets, asking.scoring.tokenize)):
+        if metric == "bleu" and (doubt := bleu_doubt(asked.targets, answers.values(), asking.scoring.tokenize)):
             say(doubt)
     if out is not None:
         intro = f"{comparison.pairs:,} pairs of {Path(asked.file).name}"

@@ -5,7 +5,7 @@ of them are scored in seconds. N lines · M numbers a line · any axes before M 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, assert_never, get_args
 
@@ -38,14 +38,17 @@ def usual_metric(references: Sequence[Reference], tokenize: metrics.Tokens) -> M
     return "chrf" if _too_short(references, tokenize) else "bleu"
 
 
-def bleu_doubt(targets: Sequence[str], tokenize: metrics.Tokens) -> str | None:
-    """Why BLEU may not mean what it seems to, where a look at the right answers can tell."""
+def bleu_doubt(targets: Sequence[str], answers: Iterable[Sequence[str]], tokenize: metrics.Tokens) -> str | None:
+    """Why BLEU may not mean what it seems to, where a look at the right answers and at those of systems can tell."""
     if _too_short(targets, tokenize):
-        return "No target has four words, and BLEU counts by four: look at the other scores."
-    cut = sum(target.endswith((" .", " !", " ?")) for target in targets)
-    if tokenize not in ("none", "char", "zh") and cut * 10 > len(targets):
-        share = f"{cut:,} of {len(targets):,} targets end in a mark with a space before it"
-        return f"{share}: tokenised already? --tokenize none counts words as they stand."
+        return "No target has four words, and BLEU counts by four: look at chrF instead."
+    if tokenize in ("none", "char", "zh"):
+        return None
+    for noun, lines in [("targets", targets), *(("answers", each) for each in answers)]:
+        cut = sum(line.endswith(" .") for line in lines)
+        if cut * 10 > len(lines):
+            share = f"{cut:,} of {len(lines):,} {noun} end in a full stop with a space before it"
+            return f"{share}: tokenised already? --tokenize none counts words as they stand."
     return None
 
 

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from antiphon.layers.once import in_once, kept
 
-_Debts = list[tuple[Tensor, Tensor]]  # of each place: the gradient of what was made, and what it was made from
+_Debts = dict[int, tuple[Tensor, Tensor]]  # of each product: the gradient of what was made, and what it was made from
 
 
 class Onto(nn.Linear):
@@ -32,7 +33,7 @@ def add_product(sums: Tensor, x_ND: Tensor, weight_GD: Tensor, of: object) -> Te
 
 
 def _owing(weight_GD: Tensor) -> tuple[Tensor, _Debts]:
-    debts: _Debts = []
+    debts: _Debts = {}
     return _Owing.apply(weight_GD, debts), debts  # type: ignore[no-untyped-call]
 
 
@@ -46,10 +47,11 @@ class _Owing(torch.autograd.Function):
         return weight_GD.view_as(weight_GD)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, _: None) -> tuple[Tensor | None, None]:
         if not ctx.debts:
             return None, None
-        grads, read = (torch.cat(parts) for parts in zip(*ctx.debts, strict=True))
+        grads, read = (torch.cat(parts) for parts in zip(*ctx.debts.values(), strict=True))
         ctx.debts.clear()
         return grads.t() @ read, None
 
@@ -62,8 +64,9 @@ class _Product(torch.autograd.Function):
         return torch.addmm(sums, x_ND, owing_GD.t())
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, grad_NG: Tensor) -> tuple[Tensor, Tensor, None, None]:
         x_ND, owing_GD = ctx.saved_tensors
         if ctx.needs_input_grad[2]:
-            ctx.debts.append((grad_NG, x_ND))
+            ctx.debts[id(ctx)] = grad_NG, x_ND  # once, even where an earlier way back did not come as far as W
         return grad_NG.sum(0) if ctx.shared else grad_NG, grad_NG @ owing_GD, None, None

@@ -5,6 +5,7 @@ products to oneDNN where it is allowed to round their factors to bfloat16; oneDN
 processors do not have. So the permission costs no digit, and that is tried out before it is given.
 """
 
+import os
 import statistics
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,11 @@ from torch import nn
 
 _SETTING: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
 _ALLOWED = "bf16"
-_WORTH = 400_000  # multiplications of a product: with fewer, MKL has made it before oneDNN has found its kernel
+_NOT_SET = "none"  # as the setting above it, torch.backends.mkldnn.fp32_precision
+_LARGE = 1 << 16  # numbers of a matrix: a smaller product MKL has made before oneDNN has found its kernel
+# Kernels kept, by torch's wrapper and by oneDNN itself. Each is for one shape, and few batches share theirs: the 1,024
+# that both would keep take a gigabyte, and are no quicker.
+_KEPT = {"LRU_CACHE_CAPACITY": "128", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128"}
 _lock = threading.Lock()
 _inside = 0  # how many are in here, in all threads: the setting is one for the process
 
@@ -33,16 +38,16 @@ def quick_products() -> Iterator[None]:
 
 
 @contextmanager
-def inference(many: bool = True) -> Iterator[None]:
-    """For all that only reads a model; products that are not `many` are left to MKL."""
-    with torch.inference_mode(), quick_products() if many else nullcontext():
+def inference(large: bool = True) -> Iterator[None]:
+    """For all that only reads a model; products that are not `large` are left to MKL."""
+    with torch.inference_mode(), quick_products() if large else nullcontext():
         yield
 
 
-def are_many(model: nn.Module, rows: int) -> bool:
-    """Whether a model's products of so many rows are worth oneDNN: half of its matrices are at least as large."""
+def are_large(model: nn.Module, rows: int) -> bool:
+    """Whether most of a model's products with so many rows are worth oneDNN's search for a kernel."""
     sizes = [weight.numel() for weight in model.parameters() if weight.dim() == 2]
-    return bool(sizes) and rows * statistics.median(sizes) >= _WORTH
+    return rows > 1 and bool(sizes) and statistics.median(sizes) >= _LARGE
 
 
 def by_onednn() -> bool:
@@ -55,7 +60,11 @@ def onednn_is_quicker() -> bool:
     """On what AMD makes with AVX-512, if no digit is lost there."""
     has = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}  # some versions have not
     wide = str(has.get("cpu_name", "")).startswith("AMD") and has.get("avx512_bf16") and not has.get("amx_tile")
-    return bool(wide) and torch.backends.mkldnn.is_available() and _exact()
+    if not wide or not torch.backends.mkldnn.is_available():
+        return False
+    for name, count in _KEPT.items():
+        os.environ.setdefault(name, count)
+    return _exact()
 
 
 def _exact() -> bool:
@@ -76,7 +85,9 @@ def _count(step: int) -> None:
     with _lock:
         if onednn_is_quicker():
             if not _inside:
-                _before, _SETTING.fp32_precision = _SETTING.fp32_precision, _ALLOWED
-            elif _inside + step == 0:
+                above = torch.backends.mkldnn.fp32_precision
+                _before = _NOT_SET if _SETTING.fp32_precision == above else _SETTING.fp32_precision
+                _SETTING.fp32_precision = _ALLOWED
+            elif _inside + step == 0 and _SETTING.fp32_precision == _ALLOWED:  # else its user has set it meanwhile
                 _SETTING.fp32_precision = _before
         _inside += step

@@ -6,9 +6,9 @@ They need an environment of their own: `make bench-peers`. One that is not insta
 from types import SimpleNamespace
 
 import torch
-from peers import Loop, OpenNMT, Peer, leave_out, without_its_transforms
+from peers import Loop, OpenNMT, leave_out, without_its_transforms
 from torch import nn
-from work import BEAM, VOCABULARY
+from work import BEAM, VOCABULARY, Peer
 
 from antiphon.config.schema import TransformerStack
 from antiphon.data.batch import Batch, make_sources

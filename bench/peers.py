@@ -8,13 +8,13 @@ import warnings
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
-from typing import Literal, Protocol
+from typing import Literal
 from unittest.mock import MagicMock
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from work import BEAM, SMOOTHING, VOCABULARY
+from work import BEAM, SMOOTHING, VOCABULARY, Peer
 
 from antiphon.data.batch import Batch, make_sources
 from antiphon.data.vocab import END, PAD, START, UNKNOWN
@@ -31,16 +31,6 @@ class Sizes:
     encoder: int = 256  # a direction
     decoder: int = 512
     dropout: float = 0.2
-
-
-class Peer(Protocol):
-    """A toolkit that can do the work which is timed."""
-
-    def learn(self, batch: Batch) -> object: ...
-
-    def write(self, sources: list[list[int]], length: int) -> object:
-        """Beam search over answers of exactly `length` words, so that all do equal work."""
-        ...
 
 
 class Loop:

@@ -71,7 +71,7 @@ def main() -> None:
     asking.add_argument("--only", choices=[*MODELS])
     asking.add_argument("--beside", type=int, default=0, help="other processes that compute")
     chosen = asking.parse_args()
-    begin(argparse.Namespace(rounds=chosen.rounds, cpu_time=False, mkl=False))
+    begin(chosen.rounds)
     others = [multiprocessing.Process(target=compute_without_end, daemon=True) for _ in range(chosen.beside)]
     for other in others:
         other.start()

@@ -6,25 +6,20 @@ and context, ours feeds back the context, so that its read-out is one product fo
 """
 
 from collections.abc import Callable
-from functools import partial
 
 from peers import Score, Sizes, installed
 from work import (
-    BEAM,
     ROWS,
     VOCABULARY,
     Ours,
     begin,
     in_rounds,
-    interleaved,
-    learn_all,
     options,
-    share_of_peak,
     some_batches,
     some_sources,
-    target_tokens,
-    tell,
-)  # fmt: skip
+    time_search,
+    time_training,
+)
 
 from antiphon.config.schema import AdditiveAttention, BilinearAttention, RecurrentDecoder, RecurrentEncoder, Seq2Seq
 from antiphon.data.batch import Batch
@@ -61,27 +56,20 @@ def operations(batch: Batch, score: Score) -> float:
 def compare_training(score: Score, rounds: int, clock: Callable[[], float]) -> None:
     given = in_rounds(some_batches(mixed=False, count=4 * (rounds + 1), tokens=TOKENS), 4)
     sides = {"antiphon": Ours(a_model(score)), **installed(SIZES, score)}
-    seconds = interleaved({name: learn_all(side) for name, side in sides.items()}, given, clock)
-    share = share_of_peak(lambda batch: operations(batch, score), given, seconds["antiphon"])
-    print(f"training, {score}: antiphon at {share:.2f} of the matrix-product peak")
-    tell(seconds, target_tokens(given), "target tokens/s")
+    time_training(score, sides, given, lambda batch: operations(batch, score), clock)
 
 
 def compare_search(score: Score, rows: int, rounds: int, clock: Callable[[], float]) -> None:
-    rounds *= 1 if rows > 1 else 5
+    given = some_sources(rows, rounds * (1 if rows > 1 else 5) + 1)
     sides = {"antiphon": Ours(a_model(score)), "with int8": Ours(a_model(score), int8=True), **installed(SIZES, score)}
-    work = {name: partial(side.write, length=WORDS) for name, side in sides.items()}
-    print(f"beam {BEAM}, {rows} sentences at once, {score}:")
-    seconds = interleaved(work, some_sources(rows, rounds + 1), clock)
-    for base in ("antiphon", "with int8"):
-        tell(seconds, [rows] * rounds, "sentences/s", base)
+    time_search(score, sides, given, WORDS, clock, bases=("antiphon", "with int8"))
 
 
 def main() -> None:
     asking = options(__doc__)
     asking.add_argument("--score", choices=["additive", "bilinear"], action="append")
     chosen = asking.parse_args()
-    clock = begin(chosen)
+    clock = begin(chosen.rounds, chosen.mkl, chosen.cpu_time)
     for score in chosen.score or ("additive", "bilinear"):
         if chosen.only != "search":
             compare_training(score, chosen.rounds, clock)

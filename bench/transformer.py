@@ -5,25 +5,20 @@ that is not installed is left out; `make bench-peers` makes an environment with 
 """
 
 from collections.abc import Callable
-from functools import partial
 
 from peer_transformers import installed
 from work import (
-    BEAM,
     ROWS,
     VOCABULARY,
     Ours,
     begin,
     in_rounds,
-    interleaved,
-    learn_all,
     options,
-    share_of_peak,
     some_batches,
     some_sources,
-    target_tokens,
-    tell,
-)  # fmt: skip
+    time_search,
+    time_training,
+)
 
 from antiphon.config.schema import Seq2Seq, TransformerStack
 from antiphon.data.batch import Batch
@@ -58,13 +53,10 @@ def compare_training(name: str, mixed: bool, rounds: int, count: int, clock: Cal
     model = a_model(SIZES[name])
     stack, given = SIZES[name], in_rounds(some_batches(mixed, count * (rounds + 1), TOKENS), count)
     sides = {"antiphon": Ours(model), "torch.nn": PlainLoop(model, VOCABULARY, 64), **installed(model.encoder)}
-    seconds = interleaved({side: learn_all(to) for side, to in sides.items()}, given, clock)
-    share = share_of_peak(lambda batch: operations(batch, stack), given, seconds["antiphon"])
-    tokens = target_tokens(given)
-    padding = 1 - sum(tokens) / sum(batch.target_mask_BT.numel() for batches in given[1:] for batch in batches)
-    kind = "mixed" if mixed else "bucketed"
-    print(f"training, {name}, {kind} ({padding:.0%} padding): antiphon at {share:.2f} of the matrix-product peak")
-    tell(seconds, tokens, "target tokens/s")
+    every = [batch for batches in given for batch in batches]
+    padding = 1 - sum(batch.target_tokens for batch in every) / sum(batch.target_mask_BT.numel() for batch in every)
+    what = f"{name}, {'mixed' if mixed else 'bucketed'} ({padding:.0%} padding)"
+    time_training(what, sides, given, lambda batch: operations(batch, stack), clock)
 
 
 def compare_search(name: str, rounds: int, clock: Callable[[], float]) -> None:
@@ -72,10 +64,7 @@ def compare_search(name: str, rounds: int, clock: Callable[[], float]) -> None:
     sides = {"antiphon": Ours(model), "two phrases": Ours(model, phrases=2)}
     sides |= installed(model.encoder)
     able = {side: to for side, to in sides.items() if hasattr(to, "write")}
-    work = {side: partial(to.write, length=WORDS) for side, to in able.items()}
-    print(f"beam {BEAM}, {ROWS} sentences at once, {WORDS} words each, {name}:")
-    seconds = interleaved(work, some_sources(ROWS, rounds + 1), clock)
-    tell(seconds, [ROWS] * rounds, "sentences/s")
+    time_search(f"{WORDS} words each, {name}", able, some_sources(ROWS, rounds + 1), WORDS, clock)
 
 
 def main() -> None:
@@ -83,7 +72,7 @@ def main() -> None:
     asking.add_argument("--batches", type=int, default=6)
     asking.add_argument("--size", choices=[*SIZES], action="append")
     chosen = asking.parse_args()
-    clock = begin(chosen)
+    clock = begin(chosen.rounds, chosen.mkl, chosen.cpu_time)
     for name in chosen.size or SIZES:
         if chosen.only != "search":
             for mixed in (False, True):

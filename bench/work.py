@@ -4,7 +4,8 @@ import argparse
 import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -32,6 +33,14 @@ Given = TypeVar("Given")
 
 class Learning(Protocol):
     def learn(self, batch: Batch) -> object: ...
+
+
+class Peer(Learning, Protocol):
+    """A toolkit that can do the work which is timed."""
+
+    def write(self, sources: list[list[int]], length: int) -> object:
+        """Beam search over answers of exactly `length` words, so that all do equal work."""
+        ...
 
 
 class Ours:
@@ -125,10 +134,6 @@ def interleaved(
     return seconds
 
 
-def learn_all(side: Learning) -> Callable[[Sequence[Batch]], object]:
-    return lambda batches: [side.learn(batch) for batch in batches]
-
-
 def in_rounds(batches: Sequence[Batch], count: int) -> list[Sequence[Batch]]:
     return [batches[start : start + count] for start in range(0, len(batches), count)]
 
@@ -156,6 +161,36 @@ def tell(seconds: dict[str, list[float]], amounts: Sequence[float], unit: str, b
         print(f"  {name:<12} {speed:10,.0f} {unit}{told}", flush=True)
 
 
+def time_training(
+    what: str,
+    sides: Mapping[str, Learning],
+    given: Sequence[Sequence[Batch]],
+    operations: Callable[[Batch], float],
+    clock: Callable[[], float],
+) -> None:
+    work = {name: lambda batches, side=side: [side.learn(batch) for batch in batches] for name, side in sides.items()}
+    seconds = interleaved(work, given, clock)
+    share = share_of_peak(operations, given, seconds["antiphon"])
+    print(f"training, {what}: antiphon at {share:.2f} of the matrix-product peak")
+    tell(seconds, target_tokens(given), "target tokens/s")
+
+
+def time_search(
+    what: str,
+    sides: Mapping[str, Peer],
+    given: Sequence[list[list[int]]],
+    words: int,
+    clock: Callable[[], float],
+    bases: Sequence[str] = ("antiphon",),
+) -> None:
+    """Answers of so many words each, and how many times as fast each of the `bases` is."""
+    rows = len(given[0])
+    print(f"beam {BEAM}, {rows} sentences at once, {what}:")
+    seconds = interleaved({name: partial(side.write, length=words) for name, side in sides.items()}, given, clock)
+    for base in bases:
+        tell(seconds, [rows] * (len(given) - 1), "sentences/s", base)
+
+
 def options(about: str | None) -> argparse.ArgumentParser:
     """What every comparison can be asked for."""
     parser = argparse.ArgumentParser(description=about)
@@ -166,13 +201,13 @@ def options(about: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def begin(chosen: argparse.Namespace) -> Callable[[], float]:
+def begin(rounds: int, mkl: bool = False, cpu_time: bool = False) -> Callable[[], float]:
     """Tell of the machine; the clock that the work is timed by."""
-    if chosen.mkl:
+    if mkl:
         products.onednn_is_quicker = lambda: False
     library = "oneDNN" if products.onednn_is_quicker() else "MKL"
     print(
         f"torch {torch.__version__}, {torch.get_num_threads()} threads, load {os.getloadavg()[0]:.2f}, products by "
-        f"{library}, their peak {peak() / 1e9:,.0f} GFLOP/s; median (lowest to highest) of {chosen.rounds} rounds"
+        f"{library}, their peak {peak() / 1e9:,.0f} GFLOP/s; median (lowest to highest) of {rounds} rounds"
     )
-    return time.process_time if chosen.cpu_time else time.perf_counter
+    return time.process_time if cpu_time else time.perf_counter

@@ -25,8 +25,7 @@ def typos(word):
 
 def every_typo():
     """(address of a table, table, right key, wrong key), but for wrong keys that happen to be right."""
-    places = {table: address for address, table in all_tables()}  # one of all that a table can stand at
-    for table, address in places.items():
+    for address, table in all_tables():
         for key in table.model_fields:
             for wrong in typos(key):
                 if wrong not in table.model_fields:
@@ -55,7 +54,7 @@ def share_of_right_suggestions(cases):
 
 
 def test_one_slip_gets_the_right_key_in_a_sample():
-    alone, among = share_of_right_suggestions(list(every_typo())[::97])
+    alone, among = share_of_right_suggestions(list(every_typo())[::67])
     assert alone >= 0.99
     assert among >= 0.995
 

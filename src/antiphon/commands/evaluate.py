@@ -93,7 +93,7 @@ def run_evaluate(
     counted = f"{questions:,} sources with {len(pairs):,} targets" if ways.any_target else f"{len(pairs):,} pairs"
     print(f"{counted}, {_how(entry, ways.answering, questions / seconds)}")
     print_scores(scores, 2)
-    if doubt := bleu_doubt(asked.targets, [entry.answers] if entry.answers else [], ways.scoring.tokenize):
+    if doubt := bleu_doubt(asked.targets, [entry.answers], ways.scoring.tokenize):
         say(doubt)
 
 

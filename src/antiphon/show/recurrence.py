@@ -32,7 +32,7 @@ def read_chains(pipeline: Answering, text: str, tell: Callable[[int, int], None]
         )
     answer = pipeline.answer([text])[0][0]
     pipeline.model.eval()
-    with once(), held(pipeline.model):  # a matrix that is computed from its parameters is computed once
+    with once(), _held(pipeline.model):  # a matrix that is computed from its parameters is computed once
         if isinstance(pipeline, Pipeline):
             heard = listen(pipeline, pipeline.encode(text), answer.symbols)
         else:
@@ -51,7 +51,7 @@ def read_chains(pipeline: Answering, text: str, tell: Callable[[int, int], None]
 
 
 @contextmanager
-def held(model: nn.Module) -> Iterator[None]:
+def _held(model: nn.Module) -> Iterator[None]:
     """The model's weights are asked for no gradient in here, so that nothing is kept for it."""
     learnt = [weight for weight in model.parameters() if weight.requires_grad]
     for weight in learnt:

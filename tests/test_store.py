@@ -158,12 +158,13 @@ def test_a_changed_config(run_folder):
     )
 
 
-def without_a_key(folder, key):
-    """As a version wrote it that did not know this key of the decoder."""
+def without_a_key(folder, key, *halves):
+    """As a version wrote it that did not know this key of the decoder, or of the halves named."""
     path = folder / "model.safetensors"
     tensors, facts = read_tensors(path)
     choices = json.loads(facts["choices"])
-    del choices["model"]["decoder"][key]
+    for half in halves or ("decoder",):
+        del choices["model"][half][key]
     write_tensors(path, tensors, {**facts, "choices": json.dumps(choices)})
 
 
@@ -172,6 +173,18 @@ def test_a_model_from_before_a_key_existed_still_loads(run_folder):
     config = run_folder / "antiphon.toml"
     config.write_text(config.read_text(encoding="utf-8").replace('bridge = "transform"\n', ""), encoding="utf-8")
     assert load_folder(run_folder).run.model.decoder.bridge == "transform"
+
+
+def test_a_model_from_before_recurrent_halves_scaled_their_words_reads_them_as_it_learnt_to(run_folder):
+    config = run_folder / "antiphon.toml"
+    text = config.read_text(encoding="utf-8")
+    scaled = "scale_embedding = true\n"
+    assert text.count(scaled) == 2
+    without_a_key(run_folder, "scale_embedding", "encoder", "decoder")
+    config.write_text(text.replace(scaled, ""), encoding="utf-8")
+    loaded = load_folder(run_folder)
+    assert not loaded.run.model.encoder.scale_embedding
+    assert loaded.model.source.scale == loaded.model.target.scale == 1.0
 
 
 def test_a_key_that_came_later_may_only_stand_at_its_default(run_folder):

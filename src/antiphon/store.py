@@ -16,6 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 from antiphon.build.model import build_model
 from antiphon.config import schema
+from antiphon.config.former import as_trained
 from antiphon.config.schema import Run
 from antiphon.config.toml import dump_run, read_resolved
 from antiphon.data.holes import opened
@@ -129,12 +130,12 @@ def _cutting(run: Run) -> list[Choice]:
 
 
 def _mean_the_same(choices: str, run: Run) -> bool:
-    """Weights from before a key existed were trained as its default says."""
+    """Weights from before a key existed were trained as its default says, or as `as_trained` does."""
     try:
-        tables = json.loads(choices)
+        tables = as_trained(json.loads(choices))
         model = TypeAdapter[schema.Model](schema.Model).validate_python(tables["model"])
         tokenizers = [schema.Side.model_validate({"tokenizer": table}).tokenizer for table in tables["tokenizers"]]
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return False
     return model == run.model and tokenizers == _cutting(run)
 

@@ -12,7 +12,7 @@ from torch import nn
 from antiphon.attend.memory import Memory
 from antiphon.attend.multihead import CrossAttention, ScaledDot, SelfAttention
 from antiphon.build.model import build_encoder, build_model
-from antiphon.config.schema import Seq2Seq, TransformerStack
+from antiphon.config.schema import Decoder, Encoder, RecurrentDecoder, RecurrentEncoder, Seq2Seq, TransformerStack
 from antiphon.data.batch import make_batch
 from antiphon.encode.tokens import Tokens
 from antiphon.layers.blocks import FeedForward, SubLayer, make_norm
@@ -26,7 +26,15 @@ def a_stack(**choices) -> TransformerStack:
     return TransformerStack(width=12, heads=6, layers=2, feedforward=20, **choices)
 
 
-def a_model(encoder: TransformerStack, decoder: TransformerStack, seed: int = 1) -> nn.Module:
+def a_reader(**choices) -> RecurrentEncoder:
+    return RecurrentEncoder(width=6, embedding=12, **choices)
+
+
+def a_writer(**choices) -> RecurrentDecoder:
+    return RecurrentDecoder(width=8, embedding=12, **choices)
+
+
+def a_model(encoder: Encoder, decoder: Decoder, seed: int = 1) -> nn.Module:
     torch.manual_seed(seed)
     return build_model(Seq2Seq(encoder=encoder, decoder=decoder), 11, 11)
 
@@ -201,13 +209,23 @@ def test_shared_heads_read_the_memory_alike():
     assert shared.prepare(memory, Packing.of(mask_BS)).keys.shape == (2, 2, 3, 2)
 
 
-def test_embeddings_are_scaled_or_not():
+@pytest.mark.parametrize("halves", [(a_stack, a_stack), (a_reader, a_writer)], ids=["transformer", "recurrent"])
+def test_embeddings_are_scaled_or_not(halves):
+    encoder, decoder = halves
     for scaled, factor in ((True, math.sqrt(12)), (False, 1.0)):
-        model = a_model(a_stack(scale_embedding=scaled), a_stack(scale_embedding=not scaled))
+        model = a_model(encoder(scale_embedding=scaled), decoder(scale_embedding=not scaled))
         words = torch.tensor([4, 5])
         torch.testing.assert_close(model.source(words), model.source.weight_VD[words] * factor)
         assert (model.target.scale == 1.0) == scaled
     assert Tokens(3, 4, scaled=True).scale == 2.0
+
+
+def test_gates_hear_the_words_from_the_first_step():
+    """Deep in a recurrent encoder that has not learnt yet, two words leave states that differ (decision 41)."""
+    torch.manual_seed(1)
+    model = build_model(Seq2Seq(encoder=RecurrentEncoder(layers=2), decoder=RecurrentDecoder()), 50, 50).eval()
+    states = model.encoder(model.source(torch.arange(4, 50).unsqueeze(1)), torch.ones(46, 1, dtype=torch.bool))
+    assert states.summary_BM.std(0).mean() > 0.01
 
 
 @pytest.mark.parametrize("rate", ["dropout", "attention_dropout", "activation_dropout", "layer_drop"])

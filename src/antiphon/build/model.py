@@ -144,6 +144,5 @@ def build_writer(choice: schema.RecurrentWriter | schema.TransformerStack) -> De
 
 
 def _tokens(half: schema.Half, size: int) -> Tokens:
-    if not isinstance(half, schema.TransformerStack):
-        return Tokens(size, half.embedding, scaled=False)
-    return Tokens(size, half.width, half.scale_embedding, half.segments)
+    segments = half.segments if isinstance(half, schema.TransformerStack) else 0
+    return Tokens(size, schema.embedding_width(half), half.scale_embedding, segments)

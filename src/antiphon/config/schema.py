@@ -306,6 +306,8 @@ class RecurrentStack(Table):
     """A width for each layer, from the first, instead of one `width` for all."""
     embedding: Size = 256
     """The width of a word's vector."""
+    scale_embedding: bool = True
+    """Multiply words' vectors by sqrt(embedding), so that the gates hear them from the first step."""
     residual: bool = False
     """From the second layer on, add what a layer reads to what it leaves (Wu et al., 2016)."""
     dropout: Share = 0.2

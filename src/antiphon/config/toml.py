@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from antiphon.config.former import as_trained
 from antiphon.config.idle import without_idle
 from antiphon.config.keys import join
 from antiphon.config.layers import lay_over, with_kinds, with_paths
@@ -37,8 +38,7 @@ def load_run(path: Path | None, recipe: str | None, data: dict[str, Any], sets: 
 
 def read_resolved(path: Path) -> Run:
     """The run that `dump_run` wrote; its paths stay as they are."""
-    tables = read_file(path)
-    tables.get("train", {}).pop("processes", None)  # of folders from before threads shared every step
+    tables = as_trained(read_file(path))
     try:
         return _validate(tables)
     except AntiphonError as error:

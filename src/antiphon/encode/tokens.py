@@ -13,7 +13,7 @@ from antiphon.data.vocab import END
 
 
 class Tokens(nn.Module):
-    """A learned vector a symbol; scaled by sqrt(D) for a Transformer, so that positions do not drown it.
+    """A learned vector a symbol; scaled by sqrt(D), so that positions do not drown it and gates hear it.
 
     With `segments`, a vector is added that tells the text a symbol belongs to: each ends with its end.
     """

@@ -144,5 +144,11 @@ def build_writer(choice: schema.RecurrentWriter | schema.TransformerStack) -> De
 
 
 def _tokens(half: schema.Half, size: int) -> Tokens:
-    segments = half.segments if isinstance(half, schema.TransformerStack) else 0
-    return Tokens(size, schema.embedding_width(half), half.scale_embedding, segments)
+    """Words' vectors, as large as layers of this kind learn well from (decision 41)."""
+    match half:
+        case schema.RecurrentStack():
+            return Tokens(size, half.embedding, half.embedding**0.25 if half.scale_embedding else 1.0)
+        case schema.TransformerStack():
+            return Tokens(size, half.width, half.width**0.5 if half.scale_embedding else 1.0, half.segments)
+        case _:
+            assert_never(half)

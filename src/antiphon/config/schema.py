@@ -307,7 +307,7 @@ class RecurrentStack(Table):
     embedding: Size = 256
     """The width of a word's vector."""
     scale_embedding: bool = True
-    """Multiply words' vectors by sqrt(embedding), so that the gates hear them from the first step."""
+    """Multiply words' vectors by the fourth root of `embedding`, so that the gates hear them from the first step."""
     residual: bool = False
     """From the second layer on, add what a layer reads to what it leaves (Wu et al., 2016)."""
     dropout: Share = 0.2

@@ -3,8 +3,6 @@
 V words · D width · K texts that are told apart
 """
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -13,15 +11,15 @@ from antiphon.data.vocab import END
 
 
 class Tokens(nn.Module):
-    """A learned vector a symbol; scaled by sqrt(D), so that positions do not drown it and gates hear it.
+    """A learned vector a symbol, times `scale`, so that positions do not drown it and gates hear it.
 
     With `segments`, a vector is added that tells the text a symbol belongs to: each ends with its end.
     """
 
-    def __init__(self, size: int, width: int, scaled: bool, segments: int = 0) -> None:
+    def __init__(self, size: int, width: int, scale: float, segments: int = 0) -> None:
         super().__init__()
         self.weight_VD = nn.Parameter(torch.empty(size, width).normal_(std=width**-0.5))
-        self.scale = math.sqrt(width) if scaled else 1.0
+        self.scale = scale
         self.segments_KD = nn.Parameter(torch.empty(segments, width).normal_(std=width**-0.5)) if segments else None
 
     def forward(self, words: Tensor) -> Tensor:

@@ -42,7 +42,7 @@ def test_a_search_is_a_value_that_can_be_kept(model):
     search = model.search({"groups": 3, "n_best": 3, "avoid": ["zwei"]})
     assert (search.beam, search.groups, model.search({"beam": 9}, search).avoid) == (6, 3, ["zwei"])
     found = model.predict(["two one", "one"], search)
-    assert [len(answers) for answers in found] == [3, 3]
+    assert [len(answers) for answers in found] == [2, 3]  # groups that agree leave fewer
     assert not any("zwei" in answer.text for answers in found for answer in answers)
     assert [len(answers) for answers in model.predict(["one"], search, n_best=2)] == [2]
 

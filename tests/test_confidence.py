@@ -97,7 +97,7 @@ def test_a_text_has_the_same_confidence_alone_and_in_any_batch(model):
 
 
 def test_an_answer_that_the_limit_cut_has_no_end_to_be_sure_of(model):
-    answer = model.pipeline.answer(TEXTS[4:], model.search({"max_length": 2}))[0][0]
+    answer = model.pipeline.answer(TEXTS[4:], model.search({"max_length": 2, "beam": 1}))[0][0]
     assert not answer.ended
     sure = judge_answers(model.pipeline, None, TEXTS[4:], [answer])[0]
     assert sure.sentence == pytest.approx(math.exp(answer.log_probability / len(answer.symbols)), abs=2e-5)

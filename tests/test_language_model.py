@@ -268,12 +268,12 @@ def test_a_file_that_is_no_text_is_refused(text, message, tmp_path):
         (
             ["data.window=8", "model.decoder.max_positions=7"],
             'model.decoder.max_positions: no such key where kind = "recurrent"; kind = "transformer" has "max_positions". '
-            "Known: kind, cell, width, layers, widths, embedding, residual, dropout, dropout_through_time",
+            "Known: kind, cell, width, layers, widths, embedding, scale_embedding, residual, dropout, dropout_through_time",
         ),
         (
             ["model.decoder.attention.kind=dot"],
             'model.decoder.attention: no such key where kind = "recurrent"; model.kind = "seq2seq" has "attention". '
-            "Known: kind, cell, width, layers, widths, embedding, residual, dropout, dropout_through_time",
+            "Known: kind, cell, width, layers, widths, embedding, scale_embedding, residual, dropout, dropout_through_time",
         ),
     ],
 )

@@ -1,6 +1,7 @@
 """What is asked of answers, in words: honoured by random models of every kind of tokeniser, or refused with a reason."""
 
 import random
+import re
 
 import pytest
 import torch
@@ -65,8 +66,8 @@ def test_every_answer_begins_as_it_must(pipeline):
 @pytest.mark.parametrize("beam", [1, 4])
 def test_every_answer_contains_what_it_must(pipeline, beam):
     for one in best(pipeline, TEXTS, beam=beam, contain=["zwei", "drei Hunde"]):
-        assert " zwei" in f" {one.text}"
-        assert " drei Hunde" in f" {one.text}"
+        assert re.search(r"\bzwei", one.text)
+        assert re.search(r"\bdrei Hunde", one.text)
         assert one.ended
 
 
